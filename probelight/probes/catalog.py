@@ -351,6 +351,10 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
             yield f"{key}: this is the name of the wording in the files; choose another name"
         if name == "all" or "," in name:  # "all" takes all of them
             yield f"{key}: `--phrasings` cannot select this name; use one without commas, not all"
+    paths = {f"files.{split}.path": source.path for split, source in config.files.items()}
+    for key, below in {**paths, "mirror_folder": config.mirror_folder}.items():
+        if ".." in Path(below).parts or Path(below).is_absolute():
+            yield f"`{key}` is {below!r}; a path below `base_url` and the mirror is needed"
     if not config.splits:
         yield "both `files` and `hub` are missing; give one of them"
     by_prefix = {"": config.arguments}

@@ -156,6 +156,11 @@ MISTAKES = {
         "files: {train: {path: a, sha256: abc}}",
         r"`files.train.sha256` is 'abc': give 64 hexa",
     ),
+    "path upwards": (
+        "files: {train: {path: ../a.jsonl}}",
+        r"`files.train.path` is '../a.jsonl'; a path below `base_url`",
+    ),
+    "mirror at the root": ("mirror_folder: /etc", "`mirror_folder` is '/etc'; a path below"),
     "group": ("group_by: clusters", "`group_by` must be 'cluster', .*did you mean 'cluster'"),
     "arguments missing": ("group_by: arguments", "`group_by` is `arguments`, so"),
     "regex": ("arguments: 'a ('", "`arguments.1` is not a regular expression"),

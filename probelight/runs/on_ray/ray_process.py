@@ -75,17 +75,18 @@ class RaySession:
             [node] = self._ray.nodes()
             doors.append((node["NodeManagerAddress"], node["NodeManagerPort"]))
         else:
+            advice = "start one, or leave out the address to use a local Ray"
             try:
                 services = self._ray._private.services
                 if address == "auto" and hasattr(services, "canonicalize_bootstrap_address_or_die"):
                     address = services.canonicalize_bootstrap_address_or_die(address)
                 check_door(address)
+                advice = "if it takes a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
                 self._ray.init(address=address, **quiet)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise UsageError(
                     f"--engine.address {given_address}: no Ray answers there "
-                    f"({_first_line(error).split('. ')[0].rstrip('.')}); "
-                    "start one, or leave out the address to use a local Ray"
+                    f"({_first_line(error).split('. ')[0].rstrip('.')}); {advice}"
                 ) from error
         host, port = self._ray.get_runtime_context().gcs_address.rsplit(":", 1)
         doors.append((host, int(port)))

@@ -112,7 +112,8 @@ def test_a_cluster_is_met_where_it_is(ray: MagicMock, door: Callable[..., str]) 
     assert "num_cpus" not in options
     ray.init.side_effect = ConnectionError("nobody answers\nand forty more lines")
     with pytest.raises(
-        UsageError, match=rf"address {address}: no Ray answers there \(nobody answe"
+        UsageError,
+        match=rf"{address}: no Ray answers there \(nobody answers\); if it takes a token",
     ):
         session.open(address, "/tmp/short")
 
