@@ -231,6 +231,7 @@ _INSTEAD = {
 }
 
 
+@cached(most=4)
 def _load_split(
     context: RunContext, probe: str | ProbeConfig, split: str, option: str = ""
 ) -> ProbeData:

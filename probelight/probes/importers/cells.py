@@ -21,7 +21,7 @@ def text_of(cell: object, subject: str) -> str:
     """Return a cell that must be a text."""
     if not isinstance(cell, str):
         raise RecordError(f"{subject} is {kind_of(cell)}; a string is needed")
-    if re.search("[\ud800-\udfff]", cell):
+    if not cell.isascii() and re.search("[\ud800-\udfff]", cell):
         raise RecordError(f"{subject} has half of a surrogate pair, which is not a character")
     return cell
 
