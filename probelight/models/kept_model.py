@@ -57,11 +57,11 @@ class KeptModel:
         if self._ref == ref:
             return self._read[key]
         model, _ = self._read.pop(key)  # kept again once it is whole
+        tokenizer = load_tokenizer(ref)
         if adapter is not None:
             merge(model)  # the one below
             self._bits = self._bits or _bits(model)
-            put_adapter(model, ref)
-        tokenizer = load_tokenizer(ref)
+            put_adapter(model, ref, tokenizer)
         refuse_foreign_tokenizer(form, str(ref), model, tokenizer)
         tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
         if hasattr(model, READ_AGAIN):

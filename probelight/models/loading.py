@@ -200,22 +200,24 @@ def load_pretrained(
     if form.auto_class is AutoModel and not pooler and hasattr(model, "pooler"):
         model.pooler = None
     if not ref.random_weights:
-        put_adapters(model, ref)
+        put_adapters(model, ref, tokenizer)
     refuse_foreign_tokenizer(form, checkpoint.source, model, tokenizer)
     tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
     model.train(False)
     return model, tokenizer
 
 
-def put_adapters(model: nn.Module, ref: CheckpointRef) -> None:
+def put_adapters(model: nn.Module, ref: CheckpointRef, tokenizer: PreTrainedTokenizerBase) -> None:
     """Merge the adapters of a model but the last into it, and put that one in."""
     base, folder = without_adapter(ref)
-    if folder is not None:
-        put_adapters(model, base)
-        put_adapter(model, ref)
+    if folder is None:
+        return
+    if without_adapter(base)[1] is not None:
+        put_adapters(model, base, load_tokenizer(base))
+    put_adapter(model, ref, tokenizer)
 
 
-def put_adapter(model: nn.Module, ref: CheckpointRef) -> None:
+def put_adapter(model: nn.Module, ref: CheckpointRef, tokenizer: PreTrainedTokenizerBase) -> None:
     """Put the last adapter of a checkpoint into its model, once the one below is merged.
 
     A tokenizer in its folder may have more tokens than the model, which then gets rows for them.
@@ -223,7 +225,7 @@ def put_adapter(model: nn.Module, ref: CheckpointRef) -> None:
     base, folder = without_adapter(ref)
     assert folder is not None
     merge(model)
-    num_tokens = len(load_tokenizer(ref)) if tokenizer_files(folder) else 0
+    num_tokens = len(tokenizer) if tokenizer_files(folder) else 0
     attach_saved(model, folder, base, num_tokens)
 
 
