@@ -87,10 +87,10 @@ class RunContext:
 DEFAULT_CONTEXT = RunContext()
 
 
-def keep(context: RunContext, loader: Callable[..., T], value: T, *args: object) -> None:
-    """Let a `cached` loader return a value that was loaded already, for the same arguments."""
-    key: Any = context.mirror, args, {}
-    context.values_by_loader.setdefault(unwrap(loader), []).append((key, value))
+def keep(context: RunContext, loader: Callable[..., T], already_loaded: T, *args: object) -> None:
+    """Let a `cached` loader return for these arguments what was loaded already."""
+    loads = context.values_by_loader.setdefault(unwrap(loader), [])
+    loads.append(((context.mirror, args, {}), already_loaded))
 
 
 def cached(
