@@ -293,6 +293,7 @@ def test_the_code_of_contributing_is_in_the_style_of_the_house(tmp_path: Path) -
 # Other documents.
 
 
+@pytest.mark.thorough
 def test_the_lines_of_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     lines = [block for block in blocks("docs/python.md", "python") if "Callback" not in block]
@@ -302,6 +303,7 @@ def test_the_lines_of_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "Before any training" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("trainer", ["Trainer(", "SFTTrainer(", "pl.Trainer("])
 def test_a_training_loop_of_python_is_watched(
     trainer: str,
@@ -333,6 +335,7 @@ def test_a_training_loop_of_python_is_watched(
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_top_to_bottom(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -391,6 +394,7 @@ FEW = [  # of the original task: what it is good at is not asked here
 ]
 
 
+@pytest.mark.thorough
 def test_the_route_of_own_probe_is_one_that_can_be_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,6 +122,7 @@ def test_items_that_are_too_few(tmp_path: Path) -> None:
     assert not out.exists()
 
 
+@pytest.mark.thorough
 def test_what_trains_nothing(tmp_path: Path, demo_folder: Path) -> None:
     config, out = tmp_path / "sweep.yaml", f"--output_dir={tmp_path / 'sweep'}"
     config.write_text(yaml.safe_dump(SWEEP), encoding="utf-8")

@@ -182,6 +182,7 @@ def test_every_column_is_described(hooks: types.ModuleType, frame_name: str) -> 
     assert f"<!-- made: {frame_name} -->" in text_of("reference/frames.md")
 
 
+@pytest.mark.thorough
 def test_the_command_line_page_has_every_command_with_its_options(hooks: types.ModuleType) -> None:
     assert "\n<!-- made: commands -->\n" in text_of("reference/command_line.md")
     text = "\n".join(hooks.commands())

@@ -40,6 +40,7 @@ def test_each_way_in_tells_the_version(entry: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"probelight {version()}\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("entry", WAYS)
 def test_help_and_mistakes_name_the_program_that_was_started(entry: str, tmp_path: Path) -> None:
     name = "train.py" if entry == "train.py" else "probelight"
@@ -79,6 +80,7 @@ def test_a_signal_is_answered_before_the_slow_imports(entry: str, tmp_path: Path
     assert "terminated" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_project_with_its_own_metrics_and_callbacks_uses_probelight(tmp_path: Path) -> None:
     """The rooms that lie at the top of a checkout take no names away from other projects."""
     names = ("metrics", "callbacks", "datamodules", "lightning_modules", "results", "probes")

@@ -69,6 +69,7 @@ def test_a_notebook_shows_tables_and_a_figure_and_a_terminal_tables(
         results.figure("befor")
 
 
+@pytest.mark.thorough
 def test_the_page_goes_where_it_is_wanted(results: probelight.Results, tmp_path: Path) -> None:
     page = results.report(tmp_path / "pages" / "page.html")
     assert page == tmp_path / "pages" / "page.html"
@@ -88,6 +89,7 @@ def test_nothing_is_printed_and_a_finished_run_is_not_made_again(
     assert path.stat().st_mtime_ns == written_at
 
 
+@pytest.mark.thorough
 def test_a_notebook_prints_nothing_either(
     results: probelight.Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +186,7 @@ def test_a_curve_of_ones_own_items(tmp_path: Path) -> None:
     assert {*results.frame.query("metric == 'accuracy'")["num_train"]} == {0, 32}
 
 
+@pytest.mark.thorough
 def test_a_multiple_choice_model_is_inoculated_as_it_is(tmp_path: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(ROOT / "assets" / "dictionary-lm")
     torch.manual_seed(0)
@@ -232,6 +235,7 @@ def test_the_package_is_imported_in_no_time_and_says_its_names() -> None:
         _ = probelight.zeroshot  # type: ignore[attr-defined]
 
 
+@pytest.mark.thorough
 def test_a_dry_run_trains_nothing_and_says_what_it_would_take(tmp_path: Path) -> None:
     grid = {"sizes": [62, 125], "seeds": [1, 2], "controls": ["standard"], "modes": ["linear"]}
     plan = probelight.curve(
@@ -310,6 +314,7 @@ def test_an_adapter_on_a_base_that_was_changed_in_memory_is_not_scored_on_anothe
         assert same == scores
 
 
+@pytest.mark.thorough
 def test_a_model_in_memory_is_scored_where_it_is(tmp_path: Path) -> None:
     """No copy of it is written, it is left as it was, and the numbers are those of its folder."""
     folder = ROOT / "assets" / "dictionary-lm"
@@ -334,6 +339,7 @@ def test_a_model_in_memory_is_scored_where_it_is(tmp_path: Path) -> None:
         probelight.zero_shot((network, tokenizer), "age_small", engine={"kind": "ray"})
 
 
+@pytest.mark.thorough
 def test_a_page_is_not_put_in_place_of_a_folder(
     results: probelight.Results, tmp_path: Path
 ) -> None:
@@ -377,6 +383,7 @@ def test_an_empty_path_is_not_the_current_folder(
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.thorough
 def test_one_rule_or_phrasing_may_be_given_as_a_text(tmp_path: Path) -> None:
     options: dict[str, Any] = {"scoring": "pmi", "phrasings": "all"}
     results = probelight.zero_shot("dictionary-lm", "age_small", **options)
@@ -443,6 +450,7 @@ def test_every_command_that_measures_is_a_function(tmp_path: Path) -> None:
     assert len(diagnosed.frame)
 
 
+@pytest.mark.thorough
 def test_an_original_task_is_trained_once_for_several_inoculations(tmp_path: Path) -> None:
     task = {"name": "definitions", "sets": ["definitions_small"], "epochs": 1, "train_items": 48}
     task |= {"report_items": 24, "selection_items": 24}

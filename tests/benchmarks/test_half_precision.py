@@ -3,6 +3,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
@@ -12,6 +13,7 @@ from probelight.io.package import BUNDLED_MODEL
 from probelight.models.checkpoint_files import model_folder
 
 
+@pytest.mark.thorough
 def test_quick_answers_are_those_of_float32() -> None:
     chosen = {"mirror": None, "dtype": "bfloat16", "items": 4, "compared": 12, "rounds": 1}
     figures = measure(Namespace(quick=True, device="cpu", output=None, **chosen))

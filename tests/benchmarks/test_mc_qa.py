@@ -13,6 +13,7 @@ def arguments(model: Path, probe: str, **more: int) -> Namespace:
     return Namespace(model=str(model), probe=probe, **common, **more)
 
 
+@pytest.mark.thorough
 def test_a_step_has_the_gradients_of_the_peer(small_model: Path) -> None:
     chosen = arguments(small_model, "hypernymy_small", steps=4, rounds=1)
     figures = mc_qa_training.measure(chosen)

@@ -7,6 +7,7 @@ import pytest
 from benchmarks import memory
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model", "checkpointing"), [("tiny", False), ("tiny", True), ("gpt2-tiny", False)]
 )

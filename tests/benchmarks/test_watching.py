@@ -9,6 +9,7 @@ import pytest
 from benchmarks.watching import measure, share
 
 
+@pytest.mark.thorough
 def test_a_quick_run_measures_looks_and_steps() -> None:
     chosen = Namespace(quick=True, every=100, items=60, steps=4, device="cpu", output=None)
     figures = measure(chosen)

@@ -288,6 +288,7 @@ def test_other_processes_of_ddp_start_no_run(tmp_path: Path, monkeypatch: Any) -
     logger.close()
 
 
+@pytest.mark.thorough
 def test_offline_runs_have_one_id_and_the_newest_has_all_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -192,6 +192,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("line", "message"), MISTAKES)
 def test_a_mistake_is_answered_in_one_line_with_what_was_meant(
     line: str, message: str, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -320,6 +321,7 @@ def test_no_command_is_a_usage_error_and_help_is_not(
         assert commands == {name for name in cli.SUMMARIES if name.startswith(group)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", [["probes", "list"], ["--help"], ["curve", "--print_config"]])
 def test_who_reads_no_further_gets_no_traceback(command: list[str]) -> None:
     more = ["--output_dir=never"] if command[0] == "curve" else []

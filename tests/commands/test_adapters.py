@@ -104,6 +104,7 @@ def test_a_masked_model_with_an_adapter_scores_as_peft_does(
         torch.testing.assert_close(scores, expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", ["gpt2", "llama", "t5", "bart"])
 def test_language_models_with_an_adapter_score_as_peft_does(
     family: str, causal_folder: Folder, seq2seq: Folder, tmp_path: Path
@@ -335,6 +336,7 @@ def test_an_adapter_of_the_encoder_alone_is_read_with_its_head(
     assert len(names) == 8
 
 
+@pytest.mark.thorough
 def test_wrong_adapters_are_refused(
     tiny_model: Path,
     masked_adapters: list[Path],

@@ -113,6 +113,7 @@ def test_the_json_has_the_numbers_of_the_answers(checked: Path) -> None:
     assert "| ✗ forgot | taxonomy_small | 59.7 |" in comment
 
 
+@pytest.mark.thorough
 def test_forgetting_says_the_same(checked: Path, broken: Path, tmp_path: Path) -> None:
     """By hand: zero-shot of each model, then forgetting of the two folders."""
     folders = []
@@ -136,6 +137,7 @@ def test_forgetting_says_the_same(checked: Path, broken: Path, tmp_path: Path) -
     assert not [*(tmp_path / "measured" / "runs").glob("zero-shot-*")]
 
 
+@pytest.mark.thorough
 def test_answers_of_the_base_are_taken_over(
     checked: Path, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,6 +153,7 @@ def test_answers_of_the_base_are_taken_over(
         probelight.check(BASE, broken, "age_small", limit=50, base_results=checked, trainer=CPU)
 
 
+@pytest.mark.thorough
 def test_a_notebook_sees_lines_and_a_test_stops(broken: Path) -> None:
     networks = [AutoModelForMaskedLM.from_pretrained(f) for f in (ASSETS / BASE, broken)]
     reader = AutoTokenizer.from_pretrained(broken)

@@ -374,6 +374,7 @@ def leave_by_rules(
     return folder
 
 
+@pytest.mark.thorough
 def test_rules_and_ways_of_asking_are_compared_apart_unless_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

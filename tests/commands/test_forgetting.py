@@ -85,6 +85,7 @@ def test_a_count_alone_is_printed_and_not_kept(
     assert "nothing was saved" in printed
 
 
+@pytest.mark.thorough
 def test_what_is_forgotten_and_how_far_that_can_be_told(tmp_path: Path) -> None:
     verdicts = {
         "40,8,7,45 --num_choices 5": ("cannot tell", "some 400 items would show that it is"),

@@ -33,6 +33,7 @@ def printed(arguments: str, folder: Path, **variables: str) -> tuple[list[str], 
 ZERO_SHOT = "zero-shot --models {} --probes taxonomy_small --limit 10 --output_dir out"
 
 
+@pytest.mark.thorough
 def test_scores_are_an_offline_run_and_the_last_line_sends_it(tmp_path: Path) -> None:
     out = tmp_path / "out"
     stdout, stderr = printed(ZERO_SHOT.format("bookshelf-lm"), tmp_path)

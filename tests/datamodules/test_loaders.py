@@ -357,6 +357,7 @@ class KillAfter(pl.Callback):
             raise Killed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("num_workers", "val_check_interval", "accumulate"),
     [(0, None, 1), (0, 2, 1), (0, None, 2), (0, 2, 2), (2, 2, 1)],

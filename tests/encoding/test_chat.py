@@ -348,6 +348,7 @@ def test_a_template_fails_in_one_line_that_names_it(beginning: str, problem: str
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.thorough
 def test_a_template_that_loops_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     brief = Bounded("transformers.utils.chat_template_utils:render_jinja_template", seconds=1)
     monkeypatch.setattr(chat_module, "_render", brief)

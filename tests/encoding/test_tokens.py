@@ -91,6 +91,7 @@ def test_the_fingerprint_is_of_the_rules_not_of_the_last_call(kind: str, tokeniz
     assert tokenizer_fingerprint(tokenizer) != fingerprint
 
 
+@pytest.mark.thorough
 def test_a_slow_tokenizer_has_a_fingerprint_and_a_cache(
     make_tokenizer: Callable[..., Any], tmp_path: Path
 ) -> None:

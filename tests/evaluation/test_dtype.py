@@ -71,6 +71,7 @@ def test_auto_is_the_checkpoints_own_on_a_gpu_alone(monkeypatch: pytest.MonkeyPa
         reader_for(replace(MODEL, device_map="auto"), TrainerSettings(devices=2))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by_lightning", [False, True])
 def test_bfloat16_gives_the_answers_of_float32(
     by_lightning: bool, monkeypatch: pytest.MonkeyPatch

@@ -174,6 +174,7 @@ def test_mistakes_are_named(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_examples_are_before_the_sentence_that_is_scored(tmp_path: Path) -> None:
     line = ["zero-shot", "--probes", "taxonomy_small:dev", "--models", "dictionary-lm"]
     line += ["--output_dir", str(tmp_path / "out"), "--shots", "2", "--scoring", "pmi,letter"]

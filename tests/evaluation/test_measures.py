@@ -341,6 +341,7 @@ def token_scores(folder: Path, text: str) -> list[float]:
 Folder = Callable[[str], Path]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["causal", "masked", "seq2seq"])
 def test_white_space_around_texts_is_not_scored_and_said_once(
     kind: str, causal_folder: Folder, curve_lm: Folder, tmp_path: Path

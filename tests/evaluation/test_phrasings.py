@@ -21,6 +21,7 @@ from tests.fixtures.rows import read_predictions, read_results
 COMMAND = ["zero-shot", "--probes", "age_small", "--trainer.progress_bar", "false"]
 
 
+@pytest.mark.thorough
 def test_every_phrasing_is_the_probe_in_other_words(tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [*COMMAND, "--phrasings", "all", "--output_dir", str(out)]

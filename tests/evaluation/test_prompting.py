@@ -99,6 +99,7 @@ def infilling_log_likelihood(folder: Path) -> LogLikelihood:
     return log_likelihood
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", ["gpt2", "llama", "masked", "t5"])
 def test_questions_in_the_harness_texts_have_its_log_likelihoods(
     family: str,

@@ -138,6 +138,7 @@ def zero_shot(folder: Path, probes: str, *options: str) -> int:
     return cli.main([*command, "--model.max_length", "2048", *options])
 
 
+@pytest.mark.thorough
 def test_one_command_asks_each_set_in_its_text_with_the_log_likelihoods_of_the_harness(
     model_folder: Path, standard_hub: Path
 ) -> None:

@@ -22,6 +22,8 @@ from probelight.reports.sections import SECTIONS, named
 from tests.golden.outcome import assert_committed
 from tests.golden.world import World
 
+pytestmark = pytest.mark.thorough
+
 Rows = list[dict[str, str]]
 CONTROL = "choice_only"
 

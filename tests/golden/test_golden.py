@@ -18,12 +18,16 @@ from tests.golden.world import RUNS, World
 ELSEWHERE = {"demo": "test_demo_report.py"}
 # A sweep's cells are processes on a Ray, as long as all other runs together; the report reads it.
 SLOW = {"sweep", "report"}
+THOROUGH = {"inoculate", "original", "curve_frozen", "curve_full"}
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW))
+        pytest.param(
+            name,
+            marks=[pytest.mark.slow] * (name in SLOW) + [pytest.mark.thorough] * (name in THOROUGH),
+        )
         for name in RUNS
         if name not in ELSEWHERE
     ],

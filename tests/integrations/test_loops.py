@@ -123,6 +123,7 @@ def assert_equal(first: Weights, second: Weights) -> None:
         assert torch.equal(value, second[name]), name
 
 
+@pytest.mark.thorough
 def test_a_trainer_learns_the_same_weights_and_its_scores_are_those_of_zero_shot(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -164,6 +165,7 @@ def test_a_trainer_learns_the_same_weights_and_its_scores_are_those_of_zero_shot
     assert values == sorted(look.scores["age_small"] for look in watch.watch.looks)
 
 
+@pytest.mark.thorough
 def test_the_best_average_is_kept_whole_and_changes_are_counted(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -207,6 +209,7 @@ def test_the_best_average_is_kept_whole_and_changes_are_counted(
         assert 0 < row["could_see"] < 1
 
 
+@pytest.mark.thorough
 def test_a_resumed_training_ends_the_same(trained: Callable[..., Any], tmp_path: Path) -> None:
     unkilled = transformers.ProbeTrainerCallback(
         PROBES, every=2, output_dir=tmp_path / "whole", keep="best_average"
@@ -241,6 +244,7 @@ def test_a_resumed_training_ends_the_same(trained: Callable[..., Any], tmp_path:
     assert calm == ended
 
 
+@pytest.mark.thorough
 def test_a_resumed_training_makes_later_looks_anew_and_a_missing_checkpoint(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -337,6 +341,7 @@ def other_model(kind: str, folder: Path) -> tuple[Any, Any]:
     return network, reader
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "options", "choices", "text"),
     [
@@ -393,6 +398,7 @@ def test_a_model_in_half_precision_is_scored_in_it(tokenizer: Any) -> None:
     assert {weight.dtype for weight in network.parameters()} == {torch.bfloat16}
 
 
+@pytest.mark.thorough
 def test_scores_go_to_the_run_of_weights_and_biases_that_is_open(
     trained: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -418,6 +424,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_explicit", [False, True])
 def test_a_second_training_has_a_folder_with_a_number(
     is_explicit: bool, trained: Callable[..., Any], tmp_path: Path, capsys: Any
@@ -447,6 +454,7 @@ def test_a_second_training_has_a_folder_with_a_number(
     assert [*others.watch.verdicts["set"]] == ["taxonomy_small"]
 
 
+@pytest.mark.thorough
 def test_an_earlier_folder_is_used_again_if_that_is_wanted(
     trained: Callable[..., Any], tokenizer: Any, tmp_path: Path
 ) -> None:
@@ -473,6 +481,7 @@ def test_an_earlier_folder_is_used_again_if_that_is_wanted(
     assert_equal(saved, begun)
 
 
+@pytest.mark.thorough
 def test_a_training_goes_on_in_the_folder_with_its_number(
     trained: Callable[..., Any], tmp_path: Path, capsys: Any
 ) -> None:
@@ -604,6 +613,7 @@ def test_mistaken_probes_are_named(
         transformers.ProbeTrainerCallback(probes, **options)
 
 
+@pytest.mark.thorough
 def test_a_look_that_fails_is_a_warning(
     trained: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -689,6 +699,7 @@ class Module(pl.LightningModule):
         return torch.optim.AdamW(self.parameters(), lr=1e-2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("every", [2, "epoch"])
 def test_lightning_learns_the_same_weights_too(
     every: Any,

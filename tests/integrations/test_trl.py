@@ -68,6 +68,7 @@ def trained(loop: str, out: Path, *callbacks: ProbeTrainerCallback) -> dict[str,
     return {name: value.clone() for name, value in trainer.model.state_dict().items()}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("loop", ["dpo", "grpo"])
 def test_trl_trainers_are_watched_and_learn_the_same_weights(loop: str, tmp_path: Path) -> None:
     watch = ProbeTrainerCallback(["age_small"], every=2, max_items=20)

@@ -136,6 +136,7 @@ def test_twenty_steps_on_masks_have_the_losses_of_a_plain_loop(
     assert_same_losses(module, MASKED, plain_losses([model], logits_of, MASKED), quiet_trainer)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
 def test_twenty_steps_of_a_causal_model_have_the_losses_of_a_plain_loop(
     family: str, causal_folder: Folder, quiet_trainer: Callable[..., Any]

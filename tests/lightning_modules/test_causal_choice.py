@@ -73,6 +73,7 @@ def plain_losses(folder: Path, learning_rate: float) -> list[float]:
     return step_losses
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
 def test_twenty_steps_have_the_losses_of_a_plain_loop(
     family: str, causal_folder: Folder, quiet_trainer: Callable[..., Any]
@@ -123,6 +124,7 @@ def scores(module: CausalChoice) -> Tensor:
     return logits
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scoring", ["auto", "sum", "mean_char", "letter", "last_token"])
 def test_what_is_saved_answers_as_what_was_trained(
     scoring: Any, causal_folder: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path

@@ -60,6 +60,7 @@ def _scores(module: SentenceChoice) -> Tensor:
     return scores
 
 
+@pytest.mark.thorough
 def test_the_logits_are_those_of_transformers(fine_tuned: Path, tmp_path: Path) -> None:
     assert has_choice_head(ref_of(fine_tuned))
     module = SentenceChoice(str(fine_tuned))

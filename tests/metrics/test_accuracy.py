@@ -95,6 +95,7 @@ def _one_process(rank: int, address: str, results: str) -> None:
     torch.distributed.destroy_process_group()
 
 
+@pytest.mark.thorough
 def test_two_processes_give_the_same_number(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("ddp")
     address = f"file://{folder}/rendezvous"

@@ -125,6 +125,7 @@ def test_without_answers_there_is_no_section(answered: RunSet) -> None:
     assert 'id="items"' not in to_html(answered, [])
 
 
+@pytest.mark.thorough
 def test_the_report_writes_the_files(answered: RunSet, monkeypatch: pytest.MonkeyPatch) -> None:
     items = items_in(answered, 0)
     monkeypatch.setattr(build, "items_of", lambda results: items_of(results, 0))

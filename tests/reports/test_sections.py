@@ -41,6 +41,7 @@ def test_everything_is_written(demo_report: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_report_in_its_folder_gives_the_same_bytes_again(demo_folder: Path) -> None:
     def content() -> dict[Path, bytes]:
         assert build_report(demo_folder).parent == demo_folder
@@ -65,6 +66,7 @@ def figures(results: RunSet) -> list[Figure]:
     return [figure for section in filled_sections(results) for figure in section.figures]
 
 
+@pytest.mark.thorough
 def test_a_section_has_one_short_paragraph(demo_folder: Path) -> None:
     for section in filled_sections(load_results(demo_folder)):
         assert "\n" not in section.summary
@@ -98,6 +100,7 @@ def test_two_tables_of_one_name_are_refused(
         filled_sections(load_results(demo_folder))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("make", "unused"),
     [
@@ -150,6 +153,7 @@ def loud_matplotlibrc() -> Iterator[None]:
         yield
 
 
+@pytest.mark.thorough
 def test_same_bytes_whatever_the_users_settings(demo_folder: Path, loud_matplotlibrc: None) -> None:
     for grid, values in (("A", [20, 30]), ("sizes", ["nail", "pen"])):
         write_grid(demo_folder, grid, values, always_smaller)

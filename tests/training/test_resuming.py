@@ -422,6 +422,7 @@ def test_each_item_weighs_the_same_however_a_step_is_made(
     assert_close(train(tmp_path, accumulate), reference)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("stopped_with", "resumed_with"), [(1, 4), (4, 1), (2, 4), (4, 2)])
 def test_a_run_may_go_on_with_another_accumulate(
     stopped_with: int, resumed_with: int, reference: Linear, tmp_path: Path

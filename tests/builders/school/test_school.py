@@ -224,6 +224,7 @@ def test_controls_and_phrasings_change_every_item(name: str) -> None:
             assert phrased(record, config, phrasing).stem != record.stem
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [*QUESTIONS, "agreement"])
 def test_other_seeds_have_items_enough(name: str) -> None:
     pytest.importorskip(PACKAGES.get(name, "yaml"))

@@ -28,6 +28,7 @@ def test_descendants_go_down_to_the_given_depth(tiny_wordnet: Any) -> None:
     assert names(descendants(mammal, 5)) == [*near, (2, "poodle.n.01"), (2, "hound.n.01")]
 
 
+@pytest.mark.thorough
 def test_order_does_not_depend_on_the_hash_seed(tiny_wordnet_dir: Path) -> None:
     program = (
         "import sys; from probelight.builders.sources.wordnet import *\n"

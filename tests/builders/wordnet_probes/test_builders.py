@@ -88,6 +88,7 @@ def test_answers_as_the_paper_writes_them(tiny_wordnet_dir: Path) -> None:
     assert answer_text("definitions", dog) == "an animal that barks"
 
 
+@pytest.mark.thorough
 def test_all_four_at_once_are_the_bytes_of_each_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

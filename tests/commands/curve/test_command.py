@@ -62,6 +62,7 @@ def test_the_zero_shot_point_is_that_of_zero_shot(traced: Path, tmp_path: Path) 
     assert values["curve"] == values["zero_shot"]
 
 
+@pytest.mark.thorough
 def test_finished_points_are_not_computed_again(
     traced: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -214,6 +215,7 @@ def shouted(record: Record, config: ProbeConfig, words: Mapping[str, str]) -> Re
     return replace(record, stem=record.stem.replace(" is ", " IS "))
 
 
+@pytest.mark.thorough
 def test_a_registered_control_is_measured_and_reported(
     tmp_path: Path, curve_model: Path, curve_probes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +273,7 @@ def test_fine_tuned_points_come_behind_the_first_stage_of_their_control(
     assert (level.size, level.control, level.seed) == (8, "standard", 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["transformer", "causal"])
 def test_a_job_needs_nothing_but_its_config(
     kind: str,

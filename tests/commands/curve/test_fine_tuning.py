@@ -77,6 +77,7 @@ def outcome(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("probe", "method", "call", "finished", "points"),
     [

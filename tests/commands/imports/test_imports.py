@@ -192,6 +192,7 @@ def test_a_file_whose_order_is_no_rank_has_classes_but_no_majority(tmp_path: Pat
     assert ("model0", "majority_accuracy") not in numbers(out)
 
 
+@pytest.mark.thorough
 def test_files_of_one_command_are_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -40,6 +40,7 @@ def weights_of(folder: Path) -> dict[str, torch.Tensor]:
     return weights
 
 
+@pytest.mark.thorough
 def test_an_inoculation_trains_an_adapter_over_that_of_the_original_task(
     config: dict[str, Any], tiny_model: Path, tmp_path: Path
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_kill_changes_no_byte_of_an_adapter(
     assert "adapter_model.safetensors" not in KEPT
 
 
+@pytest.mark.thorough
 def test_a_first_stage_and_a_full_training_over_it(
     config: dict[str, Any], tiny_probes: Path, tmp_path: Path
 ) -> None:
@@ -116,6 +118,7 @@ def test_a_sweep_has_rows_of_adapters(
     assert (cell / "adapter_model.safetensors").exists()
 
 
+@pytest.mark.thorough
 def test_a_dry_run_says_that_frozen_weights_take_less(
     inoculation_config: dict[str, Any],
     tmp_path: Path,

@@ -64,6 +64,7 @@ def test_an_inoculated_decoder_answers_as_transformers_says(
     assert aggregates[chosen["epoch"]] == max(aggregates.values())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("family", "kind", "scoring"), [("t5", "seq2seq", "auto"), ("gpt2", "causal", "last_token")]
 )

@@ -284,6 +284,7 @@ def values(folder: Path) -> list[tuple[str, ...]]:
     return [tuple(row[name] for name in names) for row in read_results(folder / "results.csv")]
 
 
+@pytest.mark.thorough
 def test_files_give_what_a_config_of_them_gives(
     files: dict[str, str],
     inoculate: Inoculate,

@@ -26,6 +26,7 @@ from tests.fixtures.checkout import ROOT
 BUNDLED = OriginalTask(checkpoint="bookshelf-qa")
 
 
+@pytest.mark.thorough
 def test_the_bundled_model_is_continued_as_its_experiment_trained_it() -> None:
     config = yaml.safe_load(
         (ROOT / "configs/experiment/bookshelf_original_task.yaml").read_text(encoding="utf-8")
@@ -59,6 +60,7 @@ def test_what_is_given_too_agrees_or_is_refused_with_both_values() -> None:
         continued_task(ModelSettings(), OriginalTask())
 
 
+@pytest.mark.thorough
 def test_a_task_with_everything_given_is_left_alone_but_never_measured_on_what_was_trained() -> (
     None
 ):
@@ -70,6 +72,7 @@ def test_a_task_with_everything_given_is_left_alone_but_never_measured_on_what_w
     assert not [notice for notice in other.notices if "may have been trained" in notice]
 
 
+@pytest.mark.thorough
 def test_a_folder_that_does_not_say_it_and_changed_files_are_refused(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(ROOT / "assets/bookshelf-qa", tmp_path / "qa"))
     path, task = folder / "choice_head.json", replace(BUNDLED, checkpoint=str(folder))

@@ -127,6 +127,7 @@ def test_no_setting_is_chosen_as_long_as_one_of_them_has_no_result(
         last.spec.make(run, run_context(mirror))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("keeping", "updates", "examples"),
     [
@@ -233,6 +234,7 @@ def test_without_reserved_questions_nothing_is_replayed(
         )
 
 
+@pytest.mark.thorough
 def test_the_cells_give_what_one_command_gives(
     grid: SweepGrid, mirror: str, tmp_path: Path
 ) -> None:
@@ -267,6 +269,7 @@ def test_the_cells_give_what_one_command_gives(
     assert reported(untrained)["probe_accuracy"] == reported(alone)["probe_accuracy_before"]
 
 
+@pytest.mark.thorough
 def test_esim_is_taught_and_inoculated_like_a_transformer(
     grid: SweepGrid, mirror: str, tmp_path: Path
 ) -> None:

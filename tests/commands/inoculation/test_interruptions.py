@@ -92,6 +92,7 @@ def newest_state_of(folder: Path) -> Path | None:
     return next((s for s in states if not (s.parents[1] / "result.json").exists()), None)
 
 
+@pytest.mark.thorough
 def test_sigterm_saves_the_state_and_exits_with_143(
     finished: Path, inoculation_config: dict[str, Any], tmp_path: Path
 ) -> None:

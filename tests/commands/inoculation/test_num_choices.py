@@ -104,6 +104,7 @@ def levels(out: Path) -> dict[str, float]:
     }
 
 
+@pytest.mark.thorough
 def test_every_question_is_scored_with_its_distinct_choices(
     inoculation_config: dict[str, Any], mixed: Path
 ) -> None:
@@ -135,6 +136,7 @@ def test_every_question_is_scored_with_its_distinct_choices(
     assert_same_scores(out, alone, "report_probe_before")
 
 
+@pytest.mark.thorough
 def test_empty_choices_compete_where_they_are_asked_for(
     inoculation_config: dict[str, Any], mixed: Path
 ) -> None:

@@ -62,6 +62,7 @@ def assert_recorded(out: Path) -> None:
     assert not list(out.glob("runs/*/wandb/pending.json"))
 
 
+@pytest.mark.thorough
 def test_without_a_key_the_runs_are_recorded_offline_with_config_epochs_and_report(
     inoculation_config: dict[str, Any], tmp_path: Path
 ) -> None:
