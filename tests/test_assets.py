@@ -34,6 +34,7 @@ def test_the_model_card_is_about_the_model_that_is_shipped(name: str, shape: lis
     assert {tensor.get_dtype() for tensor in slices} == {"F16"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [SMALL_MODEL, BUNDLED_MODEL])
 def test_every_word_that_must_be_is_one_piece(name: str) -> None:
     _, tokenizer = load_pretrained(MASKED_LM, CheckpointRef(name))

@@ -445,6 +445,7 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
             assert len(probe_ids) == 4 if small else probe_ids == expected_ids
 
 
+@pytest.mark.thorough
 def test_files_of_two_models_are_imported_and_compared_as_importing_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

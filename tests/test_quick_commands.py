@@ -105,6 +105,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert set(codes_of(lines, HEAVY + READERS).values()) == {0}
 
 
+@pytest.mark.thorough
 def test_a_printed_config_imports_nothing_heavy() -> None:
     assert set(codes_of([[*line, "--print_config"] for line in PRINTED]).values()) == {0}
 
@@ -113,6 +114,7 @@ def test_usage_errors_import_nothing_heavy() -> None:
     assert set(codes_of(MISTAKEN).values()) == {cli.USAGE_ERROR}
 
 
+@pytest.mark.thorough
 def test_items_that_are_too_few(tmp_path: Path) -> None:
     out = tmp_path / "out"
     line = ["inoculate", "--original.name=definitions", "--original.sets=[definitions_small]"]

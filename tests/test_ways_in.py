@@ -53,6 +53,7 @@ def test_help_and_mistakes_name_the_program_that_was_started(entry: str, tmp_pat
         assert done.stderr.startswith(name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("entry", WAYS)
 def test_files_of_the_current_folder_stand_for_no_library(entry: str, tmp_path: Path) -> None:
     for name in ("datasets", "yaml", "jsonargparse", "metrics"):

@@ -102,6 +102,7 @@ def test_a_notebook_prints_nothing_either(
     assert displayed == []
 
 
+@pytest.mark.thorough
 def test_what_is_said_of_golds_in_memory_counts_and_is_a_part_of_the_run() -> None:
     sums = {"question": "1+2?", "choices": ["1", "2", "3", "4"], "answer": 3}
     with pytest.raises(
@@ -214,6 +215,7 @@ def test_a_multiple_choice_model_is_inoculated_as_it_is(tmp_path: Path) -> None:
     assert {*results.frame["dose"].dropna()} == {8}
 
 
+@pytest.mark.thorough
 def test_results_are_compared(results: probelight.Results, tmp_path: Path) -> None:
     untrained = probelight.zero_shot(
         {"name_or_path": "dictionary-lm", "random_weights": True}, "age_small:dev"
@@ -260,6 +262,7 @@ def test_a_dry_run_trains_nothing_and_says_what_it_would_take(tmp_path: Path) ->
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.thorough
 def test_the_same_folder_scores_a_model_in_memory_anew_when_its_weights_change(
     tmp_path: Path,
 ) -> None:
@@ -280,6 +283,7 @@ def test_the_same_folder_scores_a_model_in_memory_anew_when_its_weights_change(
     assert [*second["item"]] == [*first["item"]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("attach", ["get_peft_model", "add_adapter", "attach_fresh"])
 def test_an_adapter_on_a_base_that_was_changed_in_memory_is_not_scored_on_another(
     attach: str, tmp_path: Path
@@ -360,6 +364,7 @@ def test_the_default_model_does_not_stand_for_one_that_was_not_given(models: Any
         probelight.compare()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", ["", " ", False, ["runs"]])
 def test_an_empty_path_is_not_the_current_folder(
     results: probelight.Results, path: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -422,6 +427,7 @@ def test_settings_of_another_type_are_refused() -> None:
         probelight.load_model("dictionary-lm", "a tokenizer")
 
 
+@pytest.mark.thorough
 def test_every_command_that_measures_is_a_function(tmp_path: Path) -> None:
     """Each has what its command writes into the folder; the numbers are of items made by hand."""
     sentences = [

@@ -22,6 +22,7 @@ SPLITS = ("train", "dev", "test")
 ASSETS = ROOT / "assets"
 
 
+@pytest.mark.thorough
 def test_templated_probes_are_remade_byte_for_byte_without_any_source(tmp_path: Path) -> None:
     paths = build_probes(tmp_path, names=["age_small", "multihop_small"])
     assert len(paths) == 6
@@ -73,6 +74,7 @@ def test_shipped_items_are_balanced_complete_and_in_one_split(name: str) -> None
             assert max(golds) - min(golds) <= 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", ["definitions_small", "hypernymy_small", "hyponymy_small", "wordsense_small"]
 )

@@ -36,6 +36,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_a_complete_fit_is_left_alone_and_one_without_its_result_leaves_the_same_again(
     fitted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,6 +64,7 @@ def test_the_result_is_a_record_with_the_last_and_the_best_validation(fitted: Pa
     assert by_metric["accuracy", "best"] == max(first, last, key=itemgetter(0))
 
 
+@pytest.mark.thorough
 def test_products_in_lower_precision_make_a_run_of_their_own(
     fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +91,7 @@ def test_a_report_shows_what_a_fit_scored(fitted: Path, tmp_path: Path) -> None:
     assert "Validation metrics of each fit" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.thorough
 def test_a_damaged_state_is_said_once_and_put_away(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -148,6 +151,7 @@ def test_what_lightning_takes_is_taken(settings: dict[str, Any]) -> None:
 SMALL = "--trainer.max_epochs=1 --data.num_train=32 --trainer.limit_val_batches=1"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "options", "batch_size", "decay"),
     [("fit_mlm_baseline", "", 16, 0.1), ("fit_esim", "--model.init_args.hidden_size=8", 32, None)],

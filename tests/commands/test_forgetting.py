@@ -24,6 +24,7 @@ def values(out: Path) -> dict[str, float]:
     return {row["metric"]: float(row["value"]) for row in read_results(out / "results.csv")}
 
 
+@pytest.mark.thorough
 def test_two_runs_by_plain_counting(tmp_path: Path) -> None:
     base, tuned = "1100110011" * 5, "1010110001" * 5
     folders = [
@@ -57,6 +58,7 @@ def test_an_inoculation_is_measured_after_by_what_it_ended_with(tmp_path: Path) 
     assert values(tmp_path / "out")["lost"] == 10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("head", "tuned"),
     [
@@ -137,6 +139,7 @@ def test_the_table_of_a_verdict_has_the_numbers_that_decide_it(tmp_path: Path) -
     assert "counted learned" not in title(load_results(tmp_path))
 
 
+@pytest.mark.thorough
 def test_a_number_below_zero_says_what_it_means(tmp_path: Path) -> None:
     def adjusted(count: str, num_choices: int) -> list[Cell]:
         forgetting([count], tmp_path / count, num_choices=num_choices)

@@ -41,6 +41,7 @@ def colours(path: Path, *choices: str) -> list[str]:
     return scores(path, items)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", ["parquet", "xlsx"])
 def test_a_table_of_pandas_is_scored_twice_from_the_command_line(
     ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -62,6 +62,7 @@ def accuracies(folder: Path, **columns: str) -> dict[str, float]:
     }
 
 
+@pytest.mark.thorough
 def test_a_model_that_knows_needs_the_question_but_not_the_order_of_its_words(
     tmp_path: Path, knowing: list[str]
 ) -> None:
@@ -113,6 +114,7 @@ def blind_model(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("setup", ["mc_qa", "mc_mlm"])
 def test_of_a_model_that_ignores_the_question_the_choices_alone_tell_as_much(
     setup: str, tmp_path: Path, blind_model: Path
@@ -136,6 +138,7 @@ def test_of_a_model_that_ignores_the_question_the_choices_alone_tell_as_much(
     assert {row["num_groups"] for row in rows if row["metric"] == "accuracy"} == {"16"}
 
 
+@pytest.mark.thorough
 def test_letters_and_rules_are_asked_under_controls_in_any_batches(
     tmp_path: Path, tiny_model: Path
 ) -> None:

@@ -325,6 +325,7 @@ def test_a_template_of_parts_is_given_parts(template: str) -> None:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("beginning", "problem"),
     [

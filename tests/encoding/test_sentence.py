@@ -58,6 +58,7 @@ def test_truncation_is_longest_first(tokenizer: Any, side: str) -> None:
         assert bool(encoded.notices) == (max(length, cat_length) > max_length)
 
 
+@pytest.mark.thorough
 def test_a_slow_tokenizer_gives_the_odd_token_to_the_question(
     make_tokenizer: Callable[..., Any],
 ) -> None:

@@ -121,6 +121,7 @@ def test_choices_have_the_scores_of_their_labels_and_rows_are_of_them() -> None:
     assert sum(shares) == pytest.approx(1)
 
 
+@pytest.mark.thorough
 def test_the_command_lists_letters_next_to_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,6 +141,7 @@ def test_the_command_lists_letters_next_to_words(
     assert float(by_rule["letter"]["value"]) == pytest.approx(sum(right) / len(right))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -211,6 +213,7 @@ def test_examples_are_before_the_sentence_that_is_scored(tmp_path: Path) -> None
     assert {row["mode"] for row in rows} == {"zero_shot, 2 shots"}
 
 
+@pytest.mark.thorough
 def test_a_chat_is_taken_where_there_is_one(tmp_path: Path) -> None:
     tokenizer = chat_tokenizer("bytes, BOS of both")
     torch.manual_seed(0)
@@ -318,6 +321,7 @@ def test_examples_are_turns_of_a_chat_by_words_and_by_letters(tmp_path: Path) ->
     assert modes == {f"causal_likelihood, chat, 2 shots, prompt {spec['checksum']}"}
 
 
+@pytest.mark.thorough
 def test_ways_of_asking_are_told_apart_by_their_mode(tmp_path: Path) -> None:
     """Rules of minimal pairs too: `compare` keeps modes apart."""
     train = [f"The cat number {n} sleeps ." for n in range(4)]

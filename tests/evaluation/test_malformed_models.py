@@ -340,6 +340,7 @@ def zero_shot(model: str | Path) -> list[str]:
     return ["zero-shot", f"--model.name_or_path={model}", *data]
 
 
+@pytest.mark.thorough
 @cases(checkpoint=ANY_MODEL | MASKED)
 def test_zero_shot_names_a_malformed_model(damaged: Path, cause: str, failure: Refusal) -> None:
     assert_one_line(failure([*zero_shot(damaged), "--model.kind=transformer"]), damaged, cause)

@@ -278,6 +278,7 @@ def step_of(scores: Mapping[str, float], *, count: list[int] = []) -> float:  # 
     return float(len(count))
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_that_cannot_be_written_leaves_the_others(
     trained: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,6 +304,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_others(
     assert watch.best_checkpoint.is_dir()
 
 
+@pytest.mark.thorough
 def test_looks_of_other_items_are_not_mixed(trained: Callable[..., Any], tmp_path: Path) -> None:
     options: dict[str, Any] = {"every": 3, "output_dir": tmp_path / "looks"}
     steps = {"save_strategy": "steps", "save_steps": 3}
@@ -311,6 +313,7 @@ def test_looks_of_other_items_are_not_mixed(trained: Callable[..., Any], tmp_pat
         trained(transformers.ProbeTrainerCallback(PROBES[1:], **options), resume=True, **steps)
 
 
+@pytest.mark.thorough
 def test_the_last_look_is_at_the_last_weights_not_at_the_best(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -512,6 +515,7 @@ def animals() -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.thorough
 def test_items_tables_and_data_sets_are_probes_as_files_are(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -633,6 +637,7 @@ def test_a_look_that_fails_is_a_warning(
     assert [look.step for look in watch.watch.looks] == [0, 4, 6]
 
 
+@pytest.mark.thorough
 def test_a_model_that_says_nan_is_wrong_and_that_is_said(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -648,6 +653,7 @@ def test_a_model_that_says_nan_is_wrong_and_that_is_said(
     assert any("not a number (NaN) and count as wrong" in line for line in watch.results.notices)
 
 
+@pytest.mark.thorough
 def test_a_part_of_the_items_has_whole_groups(trained: Callable[..., Any], tmp_path: Path) -> None:
     watch = transformers.ProbeTrainerCallback(
         PROBES[1:], every=6, max_items=40, output_dir=tmp_path / "looks"
@@ -784,6 +790,7 @@ def test_two_processes_score_once_and_agree(trainer: str, tmp_path: Path) -> Non
     assert scores == first["looks"][-1][1]
 
 
+@pytest.mark.thorough
 def test_a_verdict_per_probe_is_printed_at_the_end(
     trained: Callable[..., tuple[Trainer, Weights]], tmp_path: Path, capsys: Any
 ) -> None:

@@ -97,6 +97,7 @@ def assert_same_losses(
     assert expected[-1] < 0.9 * expected[0]
 
 
+@pytest.mark.thorough
 def test_twenty_steps_on_questions_have_the_losses_of_a_plain_loop(
     checkpoint: Folder, quiet_trainer: Callable[..., Any]
 ) -> None:
@@ -178,6 +179,7 @@ def fitted(module: Any, records: list[Record], quiet_trainer: Callable[..., Any]
     return module.eval()
 
 
+@pytest.mark.thorough
 def test_a_fresh_head_is_trained_and_a_saved_one_stays(
     checkpoint: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -211,6 +213,7 @@ def test_a_fresh_head_is_trained_and_a_saved_one_stays(
     assert scores(loaded, QUESTIONS).tolist() == scores(upper, QUESTIONS).tolist()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", ["lora", "peft.IA3Config", "peft.LoHaConfig", "peft.VeraConfig"])
 def test_peft_loads_what_is_saved(
     method: str, checkpoint: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path
@@ -236,6 +239,7 @@ def test_peft_loads_what_is_saved(
     torch.testing.assert_close(scores(merged, MASKED), scores(module, MASKED), rtol=0, atol=1e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scoring", ["auto", "last_token"])
 def test_gathered_weights_of_an_adapter_are_saved_as_its_own(
     scoring: Any, causal_folder: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path

@@ -195,6 +195,7 @@ def padded(
     return folder
 
 
+@pytest.mark.thorough
 def test_scores_are_those_of_a_sentence_alone_whatever_side_is_padded(padded: Path) -> None:
     model = AutoModelForMaskedLM.from_pretrained(padded).eval()
     tokenizer = AutoTokenizer.from_pretrained(padded)

@@ -64,6 +64,7 @@ def test_the_linear_head_by_hand(checkpoint: Checkpoint, pair_batch: Batch) -> N
     torch.testing.assert_close(actual[0], logits[:3], rtol=0, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_the_pooler_head_uses_the_checkpoint_s_pooler(
     checkpoint: Checkpoint, pair_batch: Batch, tmp_path: Path
 ) -> None:

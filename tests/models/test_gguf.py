@@ -95,6 +95,7 @@ def test_a_file_is_read_once_into_a_plain_folder(file: Path, tmp_path: Path) -> 
     assert detected_type(CheckpointRef(str(file)))[0] == "causal"
 
 
+@pytest.mark.thorough
 def test_what_a_file_is_stands_in_the_record_and_the_tables(file: Path, tmp_path: Path) -> None:
     items = tmp_path / "items.jsonl"
     item = {"question": "a b", "choices": ["c", "d"], "answer": "c", "id": "1"}

@@ -122,6 +122,7 @@ def test_every_weight_has_the_gradient_of_the_plain_encoder(architecture: str) -
         torch.testing.assert_close(actual[name], expected[name], rtol=0, atol=1e-10)
 
 
+@pytest.mark.thorough
 def test_dropout_and_compiling_use_the_plain_encoder() -> None:
     encoder = make_encoder("bert")
     reader = EncoderAt(encoder)

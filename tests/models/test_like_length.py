@@ -110,6 +110,7 @@ def test_a_step_of_unlike_lengths_is_little_padding(checkpoint: Callable[..., Pa
     torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "probe"),
     [("bookshelf-lm", "capitals"), ("bookshelf-qa", "hypernymy_small"), ("t5", "hypernymy_small")],

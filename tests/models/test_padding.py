@@ -106,6 +106,7 @@ def test_words_at_a_mask_have_the_scores_of_the_text_alone(folder: str) -> None:
     assert "texts of one length were read together: padding changes what" in predicted.notices[-1]
 
 
+@pytest.mark.thorough
 def test_pseudo_log_likelihoods_are_those_of_the_text_alone(folder: str) -> None:
     scorer = PseudoLogLikelihood(MaskedLM(ref_of(folder)))
     expected = []

@@ -103,6 +103,7 @@ def by_hand(folder: Path, record: Record, choice: str) -> list[float]:
     return [float(log_p[len(decoder_ids) - 1 + i, token]) for i, token in enumerate(summed)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", ["t5", "t5_untied", "bart"])
 def test_scores_are_those_of_a_loop_over_the_raw_model(family: str, seq2seq: Checkpoint) -> None:
     folder = seq2seq(family)

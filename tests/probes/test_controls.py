@@ -176,6 +176,7 @@ def test_choice_only_leaves_the_choices_alone_and_fits_any_probe() -> None:
     assert choice_only(alone, config, {}) == alone
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["age_small", "antonym_small", "multihop_small", "taxonomy_small"])
 @pytest.mark.parametrize("split", ["train", "dev", "test"])
 def test_controls_fit_every_row_of_the_shipped_probes(name: str, split: str) -> None:

@@ -28,6 +28,7 @@ def files(tmp_path: Path) -> dict[str, str]:
     return options
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_curve_is_not_measured_on_what_it_is_trained_on(
     packed: bool, files: dict[str, str], curve: Curve, tmp_path: Path, refused: Refused
@@ -110,6 +111,7 @@ def test_how_golds_are_read_is_a_part_of_what_was_asked(tmp_path: Path) -> None:
         load_user_files(SplitFiles(dev=str(pairs)), "--probes", has_probe=False)
 
 
+@pytest.mark.thorough
 def test_without_a_dev_file_the_test_file_is_measured_and_one_file_can_be_divided(
     files: dict[str, str], curve: Curve, tmp_path: Path
 ) -> None:

@@ -124,6 +124,7 @@ def test_colours_follow_the_theme(page_html: str) -> None:
     assert not re.findall(r"#[0-9a-f]{6}\b", figures)
 
 
+@pytest.mark.thorough
 def test_what_is_left_out_is_said_on_the_page(demo_folder: Path, tmp_path: Path) -> None:
     bad = demo_folder / "runs" / "cut" / "result.json"
     bad.parent.mkdir()

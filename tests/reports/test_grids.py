@@ -160,6 +160,7 @@ def test_a_tie_is_shown_as_one(tmp_path: Path) -> None:
     assert "✗" not in figure.svg
 
 
+@pytest.mark.thorough
 def test_figures_have_the_answers(tmp_path: Path) -> None:
     for name in "ABCD":
         write_grid(tmp_path, name, [20, 30, 40], always_smaller, "roberta-large")

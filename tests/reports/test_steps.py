@@ -154,6 +154,7 @@ def test_a_callback_has_what_was_gained_and_lost_the_original_task_last(tmp_path
     assert named(table, 1)["lost / gained"].detail == "p < 0.001"
 
 
+@pytest.mark.thorough
 def test_the_page_of_a_callback_leads_with_that_and_says_nothing_of_before_training(
     tmp_path: Path,
 ) -> None:

@@ -202,6 +202,7 @@ def test_the_figure_has_chance_levels_and_the_best_first(demo_folder: Path) -> N
     assert probes[-1] == "objects comparison"
 
 
+@pytest.mark.thorough
 def test_the_page_has_every_answer_share_and_the_terminal_what_is_read_first(
     demo_folder: Path,
 ) -> None:

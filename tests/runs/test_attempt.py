@@ -79,6 +79,7 @@ def test_a_job_runs_once_in_the_environment_of_its_node_and_its_driver(
     assert fencing.newest_attempt(folder) == attempt
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("jump", [-3600.0, 3600.0])
 def test_a_clock_that_is_set_meanwhile_does_not_change_how_long_it_took(
     driver: int, watch: Any, monkeypatch: pytest.MonkeyPatch, jump: float
@@ -157,6 +158,7 @@ def leave(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> Non
     os._exit(config["code"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("code", "end", "last"),
     [
@@ -184,6 +186,7 @@ def wait_with_child(run: RunFolder, config: Mapping[str, Any], context: RunConte
     time.sleep(60)
 
 
+@pytest.mark.thorough
 def test_an_interrupted_worker_ends_the_whole_job(tmp_path: Path, driver: int, watch: Any) -> None:
     job = runner_job("wait", {}, f"{HERE}:wait_with_child")
     path = tmp_path / "runs" / job.key / "child"

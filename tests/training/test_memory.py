@@ -226,6 +226,7 @@ def test_a_network_that_looks_at_numbers_is_trained_without_an_estimate() -> Non
     )
 
 
+@pytest.mark.thorough
 def test_a_compiled_module_is_simulated_as_it_is_written(tiny_model: Path) -> None:
     needs = []
     for compiled in (False, True):
@@ -425,6 +426,7 @@ class KilledAfter(pl.Callback):
             raise Killed
 
 
+@pytest.mark.thorough
 def test_a_fit_that_is_killed_goes_on_with_or_without_it(tiny_model: Path, tmp_path: Path) -> None:
     reference = fitted(tmp_path / "whole", tiny_model).state_dict()
     stopped = {"checkpoint_every": 2, "gradient_checkpointing": True}
@@ -449,6 +451,7 @@ def test_texts_that_begin_alike_are_not_read_once_where_layers_are_computed_agai
     assert model.eval()(ids, use_cache=True).past_key_values is not None
 
 
+@pytest.mark.thorough
 def test_a_dry_run_says_what_a_large_model_takes(
     inoculation_config: dict[str, Any],
     tmp_path: Path,
@@ -475,6 +478,7 @@ def test_a_dry_run_says_what_a_large_model_takes(
     assert need_text().endswith("batches of 16 items with gradient checkpointing")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_layers_computed_again_take_less(device: str, precision: str, tiny_model: Path) -> None:

@@ -240,6 +240,7 @@ def test_sigterm_in_a_training_step_saves_the_state_behind_it(tmp_path: Path) ->
     assert_goes_on(tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("minutes", "step"), [(1, 9), (5, 5), (6, 6), (8, 8), (10, 0)])
 def test_wherever_the_clock_had_a_state_written_the_end_is_the_same(
     minutes: int, step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -259,6 +260,7 @@ def test_wherever_the_clock_had_a_state_written_the_end_is_the_same(
     assert not list(tmp_path.glob("whole/runs/*/checkpoints/last.ckpt*"))  # it took no two minutes
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("checkpoint_every", [1, 50])
 @pytest.mark.parametrize("fault", ["SIGTERM", "exception"])
 def test_gradients_that_are_being_accumulated_are_not_lost(
@@ -295,6 +297,7 @@ def swap(best: Path) -> None:
     path.write_text(path.read_text().replace('"epoch": 2', '"epoch": 1').replace("8,", "4,"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("damage", "message"),
     [

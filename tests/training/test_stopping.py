@@ -48,6 +48,7 @@ def test_ctrl_c_in_a_fit_is_a_keyboard_interrupt_and_the_run_goes_on(tmp_path: P
     assert_goes_on(tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("hook", ["on_train_end", "on_fit_end", "teardown"])
 def test_sigterm_in_the_last_hooks_keeps_the_finished_fit(hook: str, tmp_path: Path) -> None:
     with pytest.raises(SIGTERMException):

@@ -125,6 +125,7 @@ def test_pairs_are_far_apart_and_in_both_orders(small: Path) -> None:
     assert len(near["train"]) == len(near["dev"]) == 6
 
 
+@pytest.mark.thorough
 def test_our_own_list_gives_the_papers_sizes_and_every_answer_follows_from_it() -> None:
     objects = read_objects(OBJECTS_PATH)
     assert {kind: len(names) for kind, names in objects.items()} == {"animal": 122, "object": 112}

@@ -189,6 +189,7 @@ def test_a_verb_agrees_with_its_subject_and_the_noun_between_has_the_other_numbe
     assert len(by_cluster) == len(records) / 2 == 500
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [*QUESTIONS, "agreement"])
 def test_a_builder_writes_a_probe_with_a_card_and_the_shipped_config(
     name: str, tmp_path: Path

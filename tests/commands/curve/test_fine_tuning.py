@@ -345,6 +345,7 @@ def test_a_sharded_fit_that_goes_on_from_its_end_leaves_the_model_of_the_state(
     assert fingerprints[0] == fingerprints[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("family", "kind"), [("gpt2", "causal"), ("t5", "seq2seq")])
 def test_the_whole_of_a_language_model_is_traced_on_blanks(
     family: str,

@@ -372,6 +372,7 @@ def trained_alone(
     return net
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", CASES)
 def test_stacked_heads_answer_as_heads_trained_one_by_one_on_texts_read_alone(
     family: str, model_of: Callable[[str], ModelSettings], curve_probes: Path

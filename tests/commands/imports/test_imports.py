@@ -58,6 +58,7 @@ def numbers(out: Path) -> dict[tuple[str, str], float]:
     return {(row["probe"], row["metric"]): float(row["value"]) for row in rows}
 
 
+@pytest.mark.thorough
 def test_nobody_says_that_imported_scores_are_from_before_training(tmp_path: Path) -> None:
     """The rules of verdicts and the glossary may say it, of other results."""
     assert imported(tmp_path, "lm_eval", *map(str, SAMPLES)) == 0
@@ -430,6 +431,7 @@ LABELS = """\
 """
 
 
+@pytest.mark.thorough
 def test_labels_in_several_orders_give_the_table_of_letters(tmp_path: Path) -> None:
     """By hand: q1 is right in the file's order and not in the other; q2 in two orders of three."""
     (tmp_path / "said.jsonl").write_text(LABELS)
@@ -524,6 +526,7 @@ def test_a_model_that_always_says_1_is_not_above_chance(
     assert {item.correct for item in lines} == {accuracy}
 
 
+@pytest.mark.thorough
 def test_letters_are_compared_with_letters_alone_and_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,6 +51,7 @@ def imported(tmp_path: Path) -> Import:
     return run  # type: ignore[return-value]
 
 
+@pytest.mark.thorough
 def test_right_or_wrong_in_suites(imported: Import, tmp_path: Path) -> None:
     numbers = imported(SUITES, "id=item,num_choices=4", "before")
     assert numbers["accuracy", "bert"] == 3 / 4

@@ -122,6 +122,7 @@ def test_the_same_command_is_complete_and_another_one_refused(
     assert "-dose: 24\n+dose: 25" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_model_of_somebody_else_is_inoculated_and_cut_concepts_have_no_strict_accuracy(
     inoculation_config: dict[str, Any], tiny_model: Path, tmp_path: Path
 ) -> None:
@@ -301,6 +302,7 @@ def test_files_give_what_a_config_of_them_gives(
     assert (content["inoculation"]["report_split"], content["counts"]["dose"]) == ("dev", 24)
 
 
+@pytest.mark.thorough
 def test_a_changed_file_is_refused_and_named(
     files: dict[str, str], inoculate: Inoculate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

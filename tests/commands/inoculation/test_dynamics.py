@@ -73,6 +73,7 @@ def test_a_large_dose_is_watched_in_part() -> None:
     assert watched_items(100, 40) == 100  # small doses whole
 
 
+@pytest.mark.thorough
 def test_other_sets_are_scored_before_and_after(
     inoculation_config: dict[str, Any], tiny_probes: Path, tmp_path: Path
 ) -> None:
@@ -123,6 +124,7 @@ def test_another_set_is_there_once(
     assert "probe.others " in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_classes_come_from_the_other_phrasings_alone(
     inoculation_config: dict[str, Any], second_worded: Path, tmp_path: Path
 ) -> None:

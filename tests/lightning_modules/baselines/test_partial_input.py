@@ -149,6 +149,7 @@ def matching(size: int) -> list[Record]:
     return records
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("task", "learned"),
     [

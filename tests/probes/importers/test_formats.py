@@ -195,6 +195,7 @@ def test_names_of_files_are_told_from_names_of_probes() -> None:
     assert not any(map(is_item_file, ["age_small", "age_small:dev", "a.yaml", "csv", "v1.5"]))
 
 
+@pytest.mark.thorough
 def test_a_table_that_is_small_only_on_the_disk_is_refused(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet

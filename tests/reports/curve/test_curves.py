@@ -180,6 +180,7 @@ def read(folder: Path) -> tuple[ProbeCurve, ...]:
     return standard_curves(load_results(folder))
 
 
+@pytest.mark.thorough
 def test_the_paper_stands_beside_the_same_model_and_points(tmp_path: Path) -> None:
     fields = {"probe": "age_comparison", "train": "train of age_comparison"}
     write_curve(tmp_path, shares, model="roberta-large", **fields)

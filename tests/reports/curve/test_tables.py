@@ -257,6 +257,7 @@ def test_zero_shot_alone_may_be_high(tmp_path: Path) -> None:
     assert medal(tmp_path)[1][0] is True
 
 
+@pytest.mark.thorough
 def test_random_weights_are_a_hurdle_where_they_are_there(tmp_path: Path) -> None:
     write_both(tmp_path, 0.9)
     assert medal(tmp_path, MedalRule(need_random=True))[0] == "not judged"
@@ -371,6 +372,7 @@ def test_a_models_panel_holds_its_controls_and_what_it_is_held_against(tmp_path:
     assert "fill-opacity: 0.13" in figure.svg or "opacity: 0.13" in figure.svg
 
 
+@pytest.mark.thorough
 def test_many_panels_are_a_figure_a_probe(tmp_path: Path) -> None:
     for number in range(7):
         name = f"p{number}"

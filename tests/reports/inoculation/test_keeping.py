@@ -331,6 +331,7 @@ def test_the_best_is_chosen_within_a_way_and_strength(added: Add) -> None:
     assert [dose.series.remarks for dose in doses] == ["", "l2_sp 0.1", "l2_sp 1"]
 
 
+@pytest.mark.thorough
 def test_other_figures_draw_the_runs_without_a_way(added: Add) -> None:
     alone = added("l2_sp", 0.1, 2e-5, (4, 4), (2, 2))
     assert "l2_sp 0.1" in " ".join(texts_of(inoculation_figure(alone)))

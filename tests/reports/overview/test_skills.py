@@ -140,6 +140,7 @@ def test_what_was_known_before_inoculation_needs_its_control_too(tmp_path: Path)
     )
 
 
+@pytest.mark.thorough
 def test_the_demo_with_its_audit_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was found: 27.7 before, 35.0 after; choice-only 26.2, VecSimilarity 32.0."""
     monkeypatch.setitem(STYLE, "pdf.fonttype", 3)  # PDFs are made in a quarter of the time
@@ -187,6 +188,7 @@ def test_a_choice_only_run_stands_against_a_zero_shot_score(tmp_path: Path) -> N
     assert verdict.evidence[1] == ("from the choices alone", 0.39)
 
 
+@pytest.mark.thorough
 def test_no_further_evidence_in_the_folders_raises_a_verdict(tmp_path: Path) -> None:
     """Baselines and controls of drawn scores, one after the other, next to a like-for-like one."""
     order = ["not shown", "cannot tell", "learned it", "knew it"]
