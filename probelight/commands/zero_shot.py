@@ -170,7 +170,7 @@ class ZeroShotSpec(ModelRunSpec):
         """Make the run of one model and set."""
         probe, prompts = self.prompted_set(context)
         check_data(self.data_sha256, [probe])
-        examples = [read_set(context, self.probe, prompting.TRAIN)] if self.examples else []
+        examples = [read_set(context, self.probe, prompting.TRAIN, None)] if self.examples else []
         check_data(self.examples, examples)
         scorer = scorers.loaded_scorer(context, self.model, probe.config.setup)
         questions = self.questions(probe, context)
@@ -208,7 +208,7 @@ def prompted_set(
 ) -> tuple[ProbeData, Prompts]:
     """Return a set, and how its items are put to models; examples are drawn once for all models."""
     probe = read_set(context, name, split, limit)
-    examples = read_set(context, name, prompting.TRAIN) if prompt and prompt.shots else None
+    examples = read_set(context, name, prompting.TRAIN, None) if prompt and prompt.shots else None
     return probe, prompting.prompts_of(prompt, probe, examples)
 
 

@@ -109,7 +109,7 @@ def context_of(sets: Iterable[LoadedSet], context: RunContext) -> RunContext:
 
 
 @cached(most=None)
-def read_set(context: RunContext, name: str, split: str, limit: int | None = None) -> ProbeData:
+def read_set(context: RunContext, name: str, split: str, limit: int | None) -> ProbeData:
     """Return a set by the names in a run's config, read once for all models."""
     probe, mirror = context.probe(name), context.mirror
     return drawn_data(load_probe(probe, split or FILE_SPLIT, mirror=mirror, pairs=True), limit)

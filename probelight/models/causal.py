@@ -206,7 +206,7 @@ class PackedReader:
         elif self._is_exact(packing):
             self.packs, self.keeps_keys = True, has_keys
             return
-        refuse_looking_ahead(model)
+        refuse_looking_ahead(model)  # what packs exactly does not, see `_is_exact`
         if not self.why_not_packed and not self._is_exact(replace(packing, reads_prefixes=False)):
             name = type(model).__name__
             self.why_not_packed = f"{name} does not predict packed choices as alone"
@@ -326,7 +326,7 @@ class PackedReader:
         inputs = packed(texts, [len(text) - 1 for text in texts], [[0, 1], [2]], packing)
         batch = {name: tensor.to(self.model.device) for name, tensor in inputs.items()}
         with comparable(self.model) as tolerance:
-            # What stands behind a text changes it alone, if the model looks ahead, and not packed.
+            # Alone, a token follows each text; a model that looks ahead then predicts otherwise.
             ids_alone = torch.tensor(np.stack([np.resize(text[:-1], 5) for text in texts]))
             last = torch.tensor([len(text) - 2 for text in texts])
             inputs_alone = {"input_ids": ids_alone.to(self.model.device)}

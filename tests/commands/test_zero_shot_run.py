@@ -205,7 +205,7 @@ def test_what_the_catalogue_lacks_is_told_to_the_process_that_reads_it(
         planned = command.context_of(sets, RunContext(mirror=mirror))
         context = RunContext.from_json(json.loads(json.dumps(planned.to_json())))
         for loaded in sets:
-            read = command.read_set(context, loaded.name, loaded.split)
+            read = command.read_set(context, loaded.name, loaded.split, None)
             assert read is not loaded.data
             assert (read.records, read.notices) == (loaded.data.records, loaded.data.notices)
             assert (read.config.name, checksums(read)) == (
