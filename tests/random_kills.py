@@ -35,6 +35,7 @@ import torch
 import yaml
 
 from tests.fixtures.checkout import ROOT
+from tests.fixtures.results import MEASURED
 from tests.runs.on_ray.processes import alive, attempts_of, family
 from tests.runs.on_ray.test_cluster import Cluster, two_nodes
 
@@ -357,7 +358,7 @@ def checksum(path: Path) -> str:
         content = torch.load(path, weights_only=True)
     elif path.name == "result.json":
         record = json.loads(path.read_bytes())
-        content = {key: value for key, value in record.items() if key not in {"seconds", "files"}}
+        content = {key: value for key, value in record.items() if key not in MEASURED | {"files"}}
     else:
         return sha256(path.read_bytes()).hexdigest()
     return sha256(json.dumps(content, default=lines).encode()).hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -39,6 +38,7 @@ from probelight.io.package import program
 from probelight.io.process import check_num_processes, printed_once
 from probelight.io.progress import has_bars
 from probelight.io.settings import checked
+from probelight.io.workload import Workload
 from probelight.models.answering import float32_products
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.networks import model_fingerprint
@@ -180,14 +180,14 @@ class ProbelightCLI(LightningCLI):
             data=data_files(files.values()) if isinstance(files, dict) else (),
             source=ModelSource(loaded_from=loaded_from),
             model_sha256=model_sha256,
-            seconds=round(time.perf_counter() - self._started, 3),
+            **self._workload.measured(),
             facts={"scores": dict(scores), "global_step": self.trainer.global_step},
             key=run_key("fit", hashed),
         )
 
     def before_fit(self) -> None:
         """Go on from the newest readable state."""
-        self._started = time.perf_counter()
+        self._workload = Workload()
         folder = Path(self._get(self.config_init, "output_dir"))
         state, problems = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")
         for problem in problems:

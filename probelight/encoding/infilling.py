@@ -86,14 +86,17 @@ class InfillingSet(EncodedSet):
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (S, L) of the encoder, and the decoder's inputs.
 
-        That is `decoder_input_ids` (P, T); where `scored_mask` (P, T) is True, `scored_ids` (P, T)
-        should come next; `scored_at` (2, R) are rows and columns of these. `source_index` (P,) is
-        the source of each target, `pair_index` (B, M) the target of each choice. Also `choice_mask`
-        and, if there are any, `candidate_ids` (B, K).
+        That is `decoder_input_ids` (P, T), the shortest first; where `scored_mask` (P, T) is True,
+        `scored_ids` (P, T) should come next; `scored_at` (2, R) are rows and columns of these.
+        `source_index` (P,) is the source of each target, `pair_index` (B, M) the target of each
+        choice. Also `choice_mask` and, if there are any, `candidate_ids` (B, K).
         """
         target_index = self.target_index[items]
         distinct_targets, pair_index = distinct(target_index, target_index >= 0)
         targets = [self.targets[i] for i in distinct_targets]
+        by_length = np.argsort([len(t.prefix) + len(t.scored) for t in targets], kind="stable")
+        targets = [targets[i] for i in by_length]
+        pair_index = torch.from_numpy(by_length.argsort())[pair_index]
         sources, source_index = np.unique([t.source for t in targets], return_inverse=True)
         encoder_inputs = self.padding.apply(
             [self.template.assemble(self.sources[i]) for i in sources]

@@ -97,7 +97,7 @@ def packed(
     - `input_ids`, `position_ids`, `segments` (G, L): tokens, their places in their own text, and
       whom they see, see `visible`.
     - `prefix_ids` (F, L) and `prefix_sizes` (F,); `row_prefix` (G,): which of them stands before a
-      row, -1 for none. Rows with the same prefix are next to each other.
+      row, -1 for none. Rows with the same prefix are next to each other, the shortest first.
     - `read_row`, `read_place` (R,): the places that are read, row by row.
     - `gold` and `reads` (P, T): the tokens of each answer, and which of the R places predicts them;
       `token_mask` (P, T) says where there is one.
@@ -246,7 +246,8 @@ class _Rows:
             for size, lengths in zip(shared, sizes, strict=True)
         ]
         most = packing.row_tokens if packing.packs else 0
-        for row_items in balanced_rows(widths, most):
+        rows = balanced_rows(widths, most)
+        for row_items in sorted(rows, key=lambda items: sum(widths[number] for number in items)):
             self._rows.append(_PackedRow(len(self._prefixes) - 1 if prefix else -1))
             for number in row_items:
                 self._add(len(self._rows) - 1, texts_by_item[number], prefix, shared[number])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -23,6 +22,7 @@ from probelight.io.errors import UsageError, quietly, required_path
 from probelight.io.package import cache_folder
 from probelight.io.ranges import Points
 from probelight.io.settings import as_settings, typed
+from probelight.io.workload import Workload
 from probelight.metrics.verdicts import MARGIN
 from probelight.models.in_memory import TextSettings, as_it_was, scorer_of
 from probelight.models.loading import name_of
@@ -270,11 +270,11 @@ class Watch:
         run = self._command.run(f"watch-{watched.name}-{self._name}-{revision}", config)
         if (finished := self._command.result(run.key)) is not None:
             return _accuracy(finished)
-        start = time.perf_counter()
+        workload = Workload()
         with as_it_was(network):
             scorer = self._scorer(network, watched)
             record = self._record(run, scorer, watched, step)
-        run.finish(replace(record, seconds=round(time.perf_counter() - start, 3)))
+        run.finish(replace(record, **workload.measured()))
         return _accuracy(record)
 
     def _record(self, run: RunFolder, scorer: Scorer, watched: LoadedSet, step: int) -> RunRecord:

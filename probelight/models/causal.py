@@ -21,10 +21,11 @@ Shapes: B items, K choices, P distinct texts, V entries of a vocabulary, H hidde
 from __future__ import annotations
 
 import inspect
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ from probelight.encoding.packed import (
     packed,
     visible,
 )
+from probelight.io.workload import count_read
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.checkpoint_files import CheckpointRef, length_of, scoring_of
 from probelight.models.checks import (
@@ -52,6 +54,7 @@ from probelight.models.checks import (
     refuse_looking_ahead,
     sample_ids,
 )
+from probelight.models.like_length import call_cost, groups_of_like_length
 from probelight.models.loading import (
     CAUSAL_LM,
     Form,
@@ -159,6 +162,7 @@ class CausalScorer(LikelihoodScorer):
         """Return what the head reads (B, H) and gives (B, V) at the last token of each stem."""
         rows = torch.arange(len(batch["place"]), device=batch["place"].device)
         inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
+        count_read(inputs["input_ids"].numel(), inputs["attention_mask"].sum())
         return self.reader.at(inputs, rows, batch["place"])
 
     def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
@@ -237,7 +241,7 @@ class PackedReader:
         """
         reads, mask = batch["reads"], batch["token_mask"]
         log_probs = torch.zeros(reads.shape, device=reads.device)
-        for first, logits in self._logits(batch):
+        for first, _, logits in self._read_groups(batch):
             at = reads - first
             is_read = mask & (at >= 0) & (at < len(logits))
             at = at.clamp(0, len(logits) - 1)
@@ -246,39 +250,40 @@ class PackedReader:
         return log_probs
 
     def read(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return what the head reads (R, H) and gives (R, V) at all places; for no prefixes."""
-        num_rows, num_places = len(batch["input_ids"]), len(batch["read_row"])
-        return self._read(batch, slice(0, num_rows), slice(0, num_places), None)
+        """Return what the head reads (R, H) and gives (R, V) at all places."""
+        _, hidden, logits = zip(*self._read_groups(batch), strict=True)
+        return torch.cat(hidden), torch.cat(logits)
 
-    def _logits(self, batch: Batch) -> Iterator[tuple[int, Tensor]]:
-        """Yield the logits (R, V) of places from a first one on, not too many at once.
+    def _read_groups(self, batch: Batch) -> Iterator[tuple[int, Tensor, Tensor]]:
+        """Yield a first place, and what the head reads (R, H) and gives (R, V) from it on.
 
-        With gradients there is one part: the logits of all are kept for the backward pass anyway.
+        Rows of like length behind the same prefix are read at once, without too many logits; with
+        gradients the logits of all are kept for the backward pass anyway.
         """
-        row, most = batch["read_row"], max(1, _MAX_LOGITS // self.num_entries)
-        is_one_part = torch.is_grad_enabled() or is_gathered_by_layer(self.model)
-        num_rows = len(batch["input_ids"])
+        row, segments = batch["read_row"], batch["segments"]
+        num_rows, width = segments.shape
+        is_whole = torch.is_grad_enabled() or is_gathered_by_layer(self.model)
+        most = len(row) if is_whole else max(1, _MAX_LOGITS // self.num_entries)
         if hasattr(row, "fake_mode"):  # a simulation: no numbers, and one part is as good as all
             rows = slice(0, max(1, num_rows * most // max(most, len(row))))
-            yield 0, self._read(batch, rows, slice(0, min(most, len(row))), None)[1]
+            yield 0, *self._read(batch, rows, width, slice(0, min(most, len(row))), None)
             return
-        counts = torch.bincount(row, minlength=num_rows).tolist()
-        ends = [0, *accumulate(counts)]
-        prefixes = batch["row_prefix"].tolist()
-        begin, cache = 0, None
-        while begin < num_rows:
-            end = begin + 1
-            while (
-                end < num_rows
-                and prefixes[end] == prefixes[begin]
-                and (is_one_part or ends[end + 1] - ends[begin] <= most)
-            ):
-                end += 1
-            if begin == 0 or prefixes[begin] != prefixes[begin - 1]:
-                cache = self._prefix_cache(batch, prefixes[begin])
-            places = slice(ends[begin], ends[end])
-            yield places.start, self._read(batch, slice(begin, end), places, cache)[1]
-            begin = end
+        counts, sizes = torch.bincount(row, minlength=num_rows), (segments != PADDING).sum(dim=1)
+        counts, prefixes, sizes = torch.stack([counts, batch["row_prefix"], sizes]).tolist()
+        ends, end = [0, *accumulate(counts)], 0
+        call_tokens = call_cost(self.model, segments.device.type)
+        for prefix, members in groupby(prefixes):
+            begin, end = end, end + len([*members])
+            cache = self._prefix_cache(batch, prefix)
+            for numbers, width in groups_of_like_length(sizes[begin:end], call_tokens):
+                first, last = begin + numbers[0], begin + numbers[-1] + 1
+                count_read(width * len(numbers), sum(sizes[first:last]))
+                while first < last:
+                    stop = bisect_right(ends, ends[first] + most, first + 1, last + 1) - 1
+                    stop = max(stop, first + 1)
+                    places = slice(ends[first], ends[stop])
+                    yield places.start, *self._read(batch, slice(first, stop), width, places, cache)
+                    first = stop
 
     def _prefix_cache(self, batch: Batch, prefix: int) -> DynamicCache | None:
         """Return the keys and values of what stands before some rows."""
@@ -286,21 +291,22 @@ class PackedReader:
             return None
         cache, nowhere = DynamicCache(), batch["read_row"][:0]
         ids = batch["prefix_ids"][prefix : prefix + 1, : int(batch["prefix_sizes"][prefix])]
+        count_read(ids.numel(), ids.numel())
         self.at({"input_ids": ids, "past_key_values": cache, "use_cache": True}, nowhere, nowhere)
         return cache
 
     def _read(
-        self, batch: Batch, rows: slice, places: slice, prefix: DynamicCache | None
+        self, batch: Batch, rows: slice, width: int, places: slice, prefix: DynamicCache | None
     ) -> tuple[Tensor, Tensor]:
         """Return what the head reads (R, H) and gives (R, V) at places of rows behind a prefix."""
-        segments, size = batch["segments"][rows], 0
-        inputs: dict[str, Any] = {"input_ids": batch["input_ids"][rows]}
+        segments, size = batch["segments"][rows, :width], 0
+        inputs: dict[str, Any] = {"input_ids": batch["input_ids"][rows, :width]}
         if prefix is not None:
             size = prefix.get_seq_length()
             inputs |= {"past_key_values": _repeated(prefix, len(segments)), "use_cache": True}
         if self.packs:
             inputs["attention_mask"] = visible(segments, self.model.dtype, size)
-            inputs["position_ids"] = batch["position_ids"][rows]
+            inputs["position_ids"] = batch["position_ids"][rows, :width]
         else:
             exists = (segments != PADDING).long()
             inputs["attention_mask"] = nn.functional.pad(exists, (size, 0), value=1)
@@ -333,7 +339,7 @@ class PackedReader:
             _, alone = self.at(inputs_alone, torch.arange(len(texts)), last)
             self.packs = packing.packs
             try:
-                logits = torch.cat([logits for _, logits in self._logits(batch)])
+                _, logits = self.read(batch)
             except ODD_MODEL:
                 return False  # it only looked as if it could
         return predict_alike(alone, logits[batch["reads"][:, 0]], tolerance)

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from probelight.io.errors import NoMemoryError
+from probelight.io.workload import uncounted
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.loading import longest_text
 from probelight.models.networks import evaluating, half_dtype, run_encoder, upcast
@@ -38,7 +39,7 @@ def comparable(network: nn.Module) -> Iterator[float]:
     """
     devices = (weight.device.type for weight in network.parameters())
     device = next((name for name in devices if name != "meta"), "cpu")  # some are on a disk
-    with ExitStack() as stack:
+    with uncounted(), ExitStack() as stack:
         stack.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
         torch.set_float32_matmul_precision("highest")
         tolerance = _ROUNDED

@@ -28,7 +28,7 @@ from probelight.encoding.encoded_set import (
     stacked,
 )
 from probelight.encoding.infilling import InfillingEncoder
-from probelight.encoding.packed import Packing
+from probelight.encoding.packed import ROW_TOKENS, Packing
 from probelight.io import ranges
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.package import CONFIGS
@@ -204,8 +204,8 @@ class ContinuationScorer(TrainedScorer):
 class TrainedPacks:
     """Reads the choices of each item behind their common beginning, in one pass of a causal model.
 
-    There is a row per item, and all of it has gradients, so nothing is read before. Where the model
-    cannot be told who sees whom, there is a row per choice.
+    Several items are in a row, and all of it has gradients, so nothing is read before. Where the
+    model cannot be told who sees whom, there is a row per choice.
 
     Attributes:
         notices: Why there is, for the reader of the results.
@@ -217,7 +217,7 @@ class TrainedPacks:
         self.tokenizer = tokenizer
         self.max_length = min(max_length, longest_text(model.config.get_text_config()))
         self.reader = PackedReader(model, self.max_length)
-        self.packing = Packing(packs=self.reader.packs, reads_end=reads_end)
+        self.packing = Packing(packs=self.reader.packs, row_tokens=ROW_TOKENS, reads_end=reads_end)
         slower = "choices were read one by one, not behind their common stem, which is slower"
         why = self.reader.why_not_packed
         self.notices = (f"{slower}: {why}",) if why else ()

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from probelight.io.workload import count_read
 from probelight.models.checks import ignores_padding
 from probelight.models.networks import Batch, is_gathered_by_layer
 
@@ -41,11 +42,7 @@ class LikeLength:
     def __call__(self, batch: Mapping[str, Tensor], read: Callable[[Batch], Tensor]) -> Tensor:
         """Return what `read` makes (B, ...) of texts: tensors (B, L), or (B,) without tokens."""
         mask = batch["attention_mask"]
-        is_simulated = hasattr(mask, "fake_mode")  # which has no lengths
-        call_tokens = 0.0 if self.notices else self._call_tokens(mask.device.type)
-        if is_simulated or mask.numel() < _LEAST_CALLS * call_tokens:
-            return read({**batch})
-        groups = groups_of_like_length(mask.sum(dim=1).tolist(), call_tokens)
+        groups = self.groups(mask)
         if len(groups) == 1:
             return read({**batch})
         outputs, rows = [], [torch.tensor(row_list, device=mask.device) for row_list, _ in groups]
@@ -54,19 +51,31 @@ class LikeLength:
             outputs.append(read({n: t if t.dim() == 1 else t[:, :width] for n, t in texts.items()}))
         return torch.cat(outputs)[torch.cat(rows).argsort()]
 
-    def _call_tokens(self, device_type: str) -> float:
-        """Return what a call costs, in tokens; infinite where processes must make equally many."""
-        if is_gathered_by_layer(self._encoder):
-            return float("inf")
-        if device_type == "cpu":
-            return _CALL_TOKENS
-        # A GPU waits for launches: a call is some 200 of them per layer, forward and backward, a
-        # millisecond however little there is to do. A token takes 72 H² operations per layer, and a
-        # large GPU does so many in that millisecond, in single and in lower precision.
-        config: Any = self._encoder.config
-        is_lower = torch.get_float32_matmul_precision() != "highest"
-        launch_cost = 4e11 if is_lower or torch.is_autocast_enabled(device_type) else 5e10
-        return launch_cost / (72 * int(config.hidden_size) ** 2)
+    def groups(self, mask: Tensor) -> list[tuple[list[int], int]]:
+        """Return the rows and the width of each group of texts with a mask (B, L), now read."""
+        num_texts, longest = mask.shape
+        groups = [([*range(num_texts)], longest)]
+        call_tokens = 0.0 if self.notices else call_cost(self._encoder, mask.device.type)
+        is_simulated = hasattr(mask, "fake_mode")  # which has no lengths
+        if not is_simulated and mask.numel() >= _LEAST_CALLS * call_tokens:
+            groups = groups_of_like_length(mask.sum(dim=1).tolist(), call_tokens)
+        count_read(sum(len(rows) * width for rows, width in groups), mask.sum())
+        return groups
+
+
+def call_cost(network: nn.Module, device_type: str) -> float:
+    """Return what a call costs, in tokens; infinite where processes must make equally many."""
+    if is_gathered_by_layer(network):
+        return float("inf")
+    if device_type == "cpu":
+        return _CALL_TOKENS
+    # A GPU waits for launches: a call is some 200 of them per layer, forward and backward, a
+    # millisecond however little there is to do. A token takes 72 H² operations per layer, and a
+    # large GPU does so many in that millisecond, in single and in lower precision.
+    config: Any = network.config
+    is_lower = torch.get_float32_matmul_precision() != "highest"
+    launch_cost = 4e11 if is_lower or torch.is_autocast_enabled(device_type) else 5e10
+    return launch_cost / (72 * int(config.get_text_config().hidden_size) ** 2)
 
 
 def groups_of_like_length(

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -69,6 +69,14 @@ _SENTINELS = ("<extra_id_0>", "<extra_id_1>")
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # as SentencePiece writes it
 _WORD = "a"  # any that is no special token
 FORMS: dict[Setup, Form] = dict.fromkeys(("mc_mlm", "mc_qa", "minimal_pair"), SEQ2SEQ_LM)
+
+
+class _Group(NamedTuple):
+    """Targets that the decoder reads at once."""
+
+    targets: slice
+    width: int  # tokens of the longest one
+    scored: slice  # their places in `scored_at`
 
 
 class Seq2SeqScorer(LikelihoodScorer):
@@ -130,35 +138,36 @@ class Seq2SeqScorer(LikelihoodScorer):
         )
 
     def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        counts = batch["scored_mask"].sum(dim=1)
         encoded = self._encoded_sources(batch)
         row, column = batch["scored_at"]
         group_scores = []
-        for targets, group_tokens in self._groups(batch, counts):
-            _, logits = self._decoded(batch, encoded, targets, group_tokens)
-            gold = batch["scored_ids"][row[group_tokens], column[group_tokens]]
+        for group in self._groups(batch):
+            _, logits = self._decoded(batch, encoded, group)
+            gold = batch["scored_ids"][row[group.scored], column[group.scored]]
             group_scores.append(logits.gather(1, gold[:, None])[:, 0] - logits.logsumexp(dim=1))
-        return torch.cat(group_scores), counts
+        return torch.cat(group_scores), batch["scored_mask"].sum(dim=1)
 
-    def _groups(self, batch: Batch, counts: Tensor) -> Iterator[tuple[slice, slice]]:
-        """Yield targets in groups without too many logits, and what is asked for of each group.
+    def _groups(self, batch: Batch) -> Iterator[_Group]:
+        """Yield targets of like length, without too many logits.
 
-        With gradients there is one group: the logits of all are kept for the backward pass anyway.
+        With gradients the logits of all are kept for the backward pass anyway.
         """
-        num_targets, longest = batch["scored_mask"].shape
-        num_asked = batch["scored_at"].shape[1]
-        size = max(1, _MAX_LOGITS // (longest * len(self.head.weight)))
-        is_one_group = torch.is_grad_enabled() or is_gathered_by_layer(self.model)
-        if num_targets <= size or is_one_group:
-            yield slice(0, num_targets), slice(0, num_asked)
+        scored = batch["scored_mask"]
+        num_targets, longest = scored.shape
+        is_whole = torch.is_grad_enabled() or is_gathered_by_layer(self.model)
+        places = scored.numel() if is_whole else _MAX_LOGITS // len(self.head.weight)
+        if hasattr(scored, "fake_mode"):  # a simulation: no numbers, and one group is as good
+            size = min(num_targets, max(1, places // longest))
+            num_scored = batch["scored_at"].shape[1] * size // num_targets
+            yield _Group(slice(0, size), longest, slice(0, num_scored))
             return
-        if hasattr(counts, "fake_mode"):  # a simulation: no numbers, and one group is as good
-            yield slice(0, size), slice(0, num_asked * size // num_targets)
-            return
-        ends = [0, *accumulate(counts.tolist())]
-        for start in range(0, num_targets, size):
-            end = min(start + size, num_targets)
-            yield slice(start, end), slice(ends[start], ends[end])
+        ends = [0, *accumulate(scored.sum(dim=1).tolist())]
+        # The last token of a target is scored.
+        for rows, width in self.by_length.groups(scored.flip(1).cumsum(dim=1).flip(1) > 0):
+            size = max(1, places // width)
+            for start in range(rows[0], rows[-1] + 1, size):
+                end = min(start + size, rows[-1] + 1)
+                yield _Group(slice(start, end), width, slice(ends[start], ends[end]))
 
     def _next_token(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what the head reads (B, H) and gives (B, V) at the next token."""
@@ -168,8 +177,10 @@ class Seq2SeqScorer(LikelihoodScorer):
 
     def at_answers(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what the head reads (R, H) and gives (R, V) at all places that are asked for."""
-        everything = slice(0, len(batch["scored_mask"])), slice(0, batch["scored_at"].shape[1])
-        return self._decoded(batch, self._encoded_sources(batch), *everything)
+        encoded = self._encoded_sources(batch)
+        outputs = [self._decoded(batch, encoded, group) for group in self._groups(batch)]
+        read, logits = zip(*outputs, strict=True)
+        return torch.cat(read), torch.cat(logits)
 
     def _encoded_sources(self, batch: Batch) -> Tensor:
         """Return the encoder's output (S, L, H) of the distinct sources."""
@@ -181,13 +192,11 @@ class Seq2SeqScorer(LikelihoodScorer):
 
         return self.by_length({n: batch[n] for n in ("input_ids", "attention_mask")}, read)
 
-    def _decoded(
-        self, batch: Batch, encoded: Tensor, targets: slice, token_slice: slice
-    ) -> tuple[Tensor, Tensor]:
+    def _decoded(self, batch: Batch, encoded: Tensor, group: _Group) -> tuple[Tensor, Tensor]:
         """Return what the head reads (R, H) and gives (R, V) at the places of some targets."""
-        source = batch["source_index"][targets]
-        row, column = batch["scored_at"][:, token_slice]
-        row = row - targets.start
+        source = batch["source_index"][group.targets]
+        row, column = batch["scored_at"][:, group.scored]
+        row = row - group.targets.start
 
         def select(hidden: Tensor) -> Tensor:
             # The head of a model on several devices may be on another one than its inputs.
@@ -197,7 +206,7 @@ class Seq2SeqScorer(LikelihoodScorer):
             logits = self.model(
                 encoder_outputs=BaseModelOutput(last_hidden_state=encoded[source]),
                 attention_mask=batch["attention_mask"][source],
-                decoder_input_ids=batch["decoder_input_ids"][targets],
+                decoder_input_ids=batch["decoder_input_ids"][group.targets, : group.width],
                 use_cache=False,
             ).logits
         return read[0], logits.float()

@@ -140,6 +140,8 @@ def runs_table(results: RunSet) -> Table | None:
             or None,
             "seeds": ", ".join(f"{seed:,}" for seed in run.seeds) or None,
             "seconds": run.seconds,
+            "tokens": (tokens := run.tokens_read or None),
+            "padding": tokens and run.padding_read / (tokens + run.padding_read),
             "git_commit": run.git_commit,
             "command": run.command,
             "_runs": run.key,
@@ -151,9 +153,11 @@ def runs_table(results: RunSet) -> Table | None:
         Column("protocol", lambda run: run.protocol.replace("_", " "), "left"),
         *(text(name, name) for name in ("model", "probe", "counts", "seeds")),
         number("seconds", "seconds", "{:,.1f}".format),
+        number("tokens read", "tokens", "{:,}".format),
+        number("padding", "padding", "{:.1%}".format),
     ]
     note = (
-        f"{computing_time(results)} of computing in all. A run's name links to its folder; its "
-        "command is below."
+        f"{computing_time(results)} of computing in all. Padding is the share of it in what "
+        "networks read. A run's name links to its folder; its command is below."
     )
     return table("runs", "Runs", note, records, columns)

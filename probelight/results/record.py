@@ -299,6 +299,8 @@ class RunRecord:
         model_sha256: Checksum of the weights: those that a training run kept, or that another run
             loaded.
         seconds: Duration of the run.
+        tokens_read: Tokens that networks read in it, by this process and since it was last resumed.
+        padding_read: Places of their batches that held none.
         hits_file: The file of the items' scores (`results.hits`), if there is one.
         details: Parts that only some protocols have, each written under its own key.
         facts: More facts for people who read the file; no program uses them.
@@ -323,6 +325,8 @@ class RunRecord:
     num_rescored: int = 0
     model_sha256: str = ""
     seconds: float | None = None
+    tokens_read: int = 0
+    padding_read: int = 0
     hits_file: str = ""
     details: tuple[Details, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,12 +16,13 @@ from rich.table import Table
 from probelight.io.progress import counted, duration
 from probelight.metrics.intervals import num_effective
 from probelight.metrics.power import effective_items, paired, paired_items, two_proportions
+from probelight.runs.memory import MemoryNeed
 from probelight.runs.plan import PlannedJob, statuses
 from probelight.runs.spec import Job
 from probelight.runs.status import Progress
 
-# The rule for the time of a step as long as no job is finished: forward and backward pass of 16
-# questions with 5 choices of 64 tokens.
+# The rule for the time of a step as long as no job is finished: forward and backward pass of the
+# largest batch, or of 16 questions with 5 choices of 64 tokens where that was not measured.
 FLOP_PER_WEIGHT_AND_TOKEN = 6
 TOKENS_PER_STEP = 16 * 5 * 64
 FLOP_PER_WEIGHT_AND_TOKEN_READ = 2  # the forward pass alone, of one text of 64 tokens
@@ -92,8 +93,9 @@ def plan_of(
     if not to_run:
         return Plan(len(jobs), len(done), seconds=0.0, lines=tuple(lines))
     num_sharing = min(num_sharing, len(to_run))
-    seconds, time_left = _time(to_run, progress, device, num_sharing)
-    memory_bytes, memory = _memory(to_run, num_sharing)
+    needs = _needs(to_run)
+    seconds, time_left = _time(to_run, progress, needs, device, num_sharing)
+    memory_bytes, memory = _memory(to_run, needs, num_sharing)
     trained_folders = [output_dir / "runs" / s.job.key for s in progress.done if s.job.num_steps]
     disk_bytes, disk = _disk(to_run, trained_folders)
     num_steps, num_texts = (sum(getattr(j, n) for j in to_run) for n in ("num_steps", "num_texts"))
@@ -112,8 +114,25 @@ def _sizes_are_known(to_run: Sequence[Job]) -> bool:
     return all(job.weights_bytes for job in to_run if job.num_steps or job.num_texts)
 
 
+def _kind(job: Job) -> str:
+    return job.key.split("-")[0]
+
+
+def _needs(to_run: Sequence[Job]) -> dict[str, MemoryNeed]:
+    """Return what each kind of job takes, measured on the most steps of the largest model."""
+    if not _sizes_are_known(to_run):
+        return {}
+    by_size = sorted(to_run, key=lambda job: (job.weights_bytes, job.num_steps))
+    measures = {_kind(job): job.memory for job in by_size if job.memory is not None}
+    return {kind: measure() for kind, measure in measures.items()}
+
+
 def _time(
-    to_run: Sequence[Job], progress: Progress, device: str, num_sharing: int
+    to_run: Sequence[Job],
+    progress: Progress,
+    needs: Mapping[str, MemoryNeed],
+    device: str,
+    num_sharing: int,
 ) -> tuple[float | None, str]:
     """Return the seconds that jobs take, and the end of the line that says so."""
     source = f"based on {counted(len(progress.done), 'finished run')}"
@@ -121,18 +140,20 @@ def _time(
     if seconds is not None:
         seconds /= num_sharing  # they shared it too
     elif _sizes_are_known(to_run):
-        step = FLOP_PER_WEIGHT_AND_TOKEN * TOKENS_PER_STEP
+        tokens = {kind: need.step_tokens for kind, need in needs.items() if need.step_tokens}
+        step_tokens = [tokens.get(_kind(job), TOKENS_PER_STEP) for job in to_run]
         text = FLOP_PER_WEIGHT_AND_TOKEN_READ * TOKENS_PER_TEXT
         flop = sum(
-            (job.num_steps * step + job.num_texts * text) * job.weights_bytes / BYTES_PER_WEIGHT
-            for job in to_run
+            (job.num_steps * FLOP_PER_WEIGHT_AND_TOKEN * size + job.num_texts * text)
+            * (job.weights_bytes / BYTES_PER_WEIGHT)
+            for job, size in zip(to_run, step_tokens, strict=True)
         )
         seconds = flop / FLOP_PER_SECOND[device]
         rules = []
-        if any(job.num_steps for job in to_run):
+        if sizes := [n for job, n in zip(to_run, step_tokens, strict=True) if job.num_steps]:
             rules.append(
                 f"{FLOP_PER_WEIGHT_AND_TOKEN} operations per weight and token, "
-                f"{TOKENS_PER_STEP:,} tokens per step"
+                f"{'at most ' * bool(tokens)}{max(sizes):,} tokens per step"
             )
         if any(job.num_texts for job in to_run):
             rules.append(
@@ -149,18 +170,14 @@ def _time(
     return seconds, f", {duration(seconds)} {order} ({source})"
 
 
-def _memory(to_run: Sequence[Job], num_sharing: int) -> tuple[int | None, str]:
+def _memory(
+    to_run: Sequence[Job], needs: Mapping[str, MemoryNeed], num_sharing: int
+) -> tuple[int | None, str]:
     """Return the bytes that the largest job takes, as far as is known, and how they divide."""
     if not _sizes_are_known(to_run):
         return None, UNKNOWN
-    # Jobs of one kind take alike: of each kind that with the most steps, of the largest model.
-    largest = {
-        job.key.split("-")[0]: job.memory
-        for job in sorted(to_run, key=lambda job: (job.weights_bytes, job.num_steps))
-        if job.memory is not None
-    }
-    if largest:
-        need = max((measure() for measure in largest.values()), key=lambda need: need.total)
+    if needs:
+        need = max(needs.values(), key=lambda need: need.total)
         num_bytes, memory = need.total, need.describe(" per run")
     else:
         copies = (COPIES_IN_MEMORY * _trained(job) * bool(job.num_steps) for job in to_run)

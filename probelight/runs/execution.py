@@ -13,6 +13,7 @@ from typing import Any
 from probelight.io.documents import read_json
 from probelight.io.process import is_first_process
 from probelight.io.wandb import PENDING, WandbSettings
+from probelight.io.workload import Workload
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
@@ -21,7 +22,7 @@ from probelight.runs.spec import RunSpec, drawn_config
 
 
 def make_run(spec: RunSpec, run: RunFolder, context: RunContext) -> None:
-    """Make a run in its folder, and write its record with the seconds that it took.
+    """Make a run in its folder, and write its record with what it took.
 
     The spec's precision and threads override the context's. With W&B on, a failed run appears there
     too, and one that had begun there ends.
@@ -29,13 +30,13 @@ def make_run(spec: RunSpec, run: RunFolder, context: RunContext) -> None:
     wandb = context.wandb
     if wandb.project and (run.path / "wandb").is_dir():
         _follow(run, wandb)
-    start = time.perf_counter()
+    workload = Workload()
     try:
         record = spec.make(run, replace(context, trainer=spec.fixed(context.trainer)))
         if not is_first_process() and run.result_path.exists():  # it is written once
             run.tell(record)
         else:
-            run.finish(replace(record, seconds=round(time.perf_counter() - start, 3)))
+            run.finish(replace(record, **workload.measured()))
     except AttemptLostError:
         raise  # the run in W&B is that of the attempt in charge
     except BaseException as end:

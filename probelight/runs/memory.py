@@ -26,6 +26,7 @@ class MemoryNeed:
         batch: What the activations are of, such as "batches of 16 items".
         problem: Why there are no activations.
         held: Of the weights, a copy from before training, which is whole in each process.
+        step_tokens: Places of a step's batch that hold a token or pad, at most; 0 if unknown.
         unreturned: What a CPU's C library does not give back of what was freed.
     """
 
@@ -35,6 +36,7 @@ class MemoryNeed:
     activations: int | None = None
     batch: str = ""
     problem: str = ""
+    step_tokens: int = 0
     unreturned: int = 0
     held: int = 0
 

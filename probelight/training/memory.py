@@ -27,6 +27,7 @@ from torch.utils._pytree import tree_leaves
 from transformers import PreTrainedModel
 
 from probelight.datamodules.choices import ChoiceDataModule
+from probelight.encoding.packed import PADDING
 from probelight.io.errors import UsageError
 from probelight.io.escaping import brief
 from probelight.lightning_modules.base import ChoiceModule, choice_loss
@@ -122,13 +123,24 @@ def memory_need(
     else:
         # Lightning drops the gradients of the step before behind the forward pass.
         training = max(forward, step - trained)
-    batch = f"batches of {len(train['labels'])} items"
+    batch, step_tokens = f"batches of {len(train['labels'])} items", 0
+    exists = train["segments"] != PADDING if "segments" in train else train.get("attention_mask")
+    if exists is not None:
+        padding = 1 - float(exists.float().mean())
+        batch += f" ({exists.numel():,} tokens, {padding:.0%} of them padding)"
+        step_tokens = exists.numel() * settings.accumulate
     if settings.gradient_checkpointing:
         batch += " with gradient checkpointing"
     if measured > training:
         batch = f"measuring in batches of {settings.max_eval_tokens} tokens"
     unreturned = 0 if simulated.on_gpu else int(_UNRETURNED * simulated.small)
-    return replace(need, activations=max(training, measured, 0), batch=batch, unreturned=unreturned)
+    return replace(
+        need,
+        activations=max(training, measured, 0),
+        batch=batch,
+        step_tokens=step_tokens,
+        unreturned=unreturned,
+    )
 
 
 class _Simulation:

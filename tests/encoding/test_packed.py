@@ -147,5 +147,5 @@ def test_texts_in_rows_of_their_own_go_on_from_the_prefix_of_their_item() -> Non
     batch = packed(TEXTS, BEGINS, ITEMS, Packing(packs=False, reads_prefixes=True))
     assert batch["prefix_ids"].tolist()[:3] == [[1, 2]] * 3
     assert batch["row_prefix"].tolist() == [0, 0, 1, 2, 2]
-    assert batch["input_ids"].tolist() == [[3, 5], [3, 0], [3, 8], [4, 5], [4, 8]]
+    assert batch["input_ids"].tolist() == [[3, 0], [3, 5], [3, 8], [4, 5], [4, 8]]  # short first
     assert read_tokens(batch) == [[3, 5], [3], [3, 8], [4, 5], [4, 8]]

@@ -21,6 +21,7 @@ from transformers import (
 
 from probelight.evaluation.scorers import predict, scorer_for
 from probelight.io.errors import RecordError, UsageError
+from probelight.io.workload import Workload
 from probelight.models import causal
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.continuation_choice import (
@@ -103,6 +104,15 @@ def test_scores_and_gradients_are_those_of_a_loop(
         assert ours.grad is not None
         assert twin.grad is not None
         torch.testing.assert_close(ours.grad, twin.grad, rtol=1e-4, atol=1e-5, msg=name)
+
+
+def test_a_step_of_unlike_items_is_little_padding(causal_folder: Folder) -> None:
+    choice = ContinuationChoice(ref_of(causal_folder("llama")), "sum")
+    items = [Record(f"{n}", " ".join(["cat"] * n), ("dog", "a dog"), 0) for n in range(1, 17)]
+    workload = Workload()
+    choice(choice.encoder().encode(items).collate(range(16))).sum().backward()
+    measured = workload.measured()
+    assert 0 <= measured["padding_read"] < 0.05 * measured["tokens_read"]
 
 
 def test_logits_in_parts_are_the_same(

@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
-from transformers import BertConfig
+from transformers import BertConfig, PreTrainedModel
 
 from probelight.api.score import load_model
 from probelight.evaluation.scorers import scorer_for
+from probelight.io.workload import Workload
 from probelight.models.answering import answer
-from probelight.models.like_length import LikeLength, groups_of_like_length
+from probelight.models.like_length import call_cost, groups_of_like_length
 from probelight.models.pair_choice import PairChoice
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
@@ -68,22 +70,17 @@ def test_a_call_costs_what_its_launches_take(
     device: str, hidden_size: int, expected: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda _: device.startswith("autocast"))
-    monkeypatch.setattr("probelight.models.like_length.ignores_padding", lambda _: True)
     encoder = nn.Module()
     encoder.config = BertConfig(hidden_size=hidden_size)  # type: ignore[assignment]
-    by_length = LikeLength(encoder)
-    assert by_length._call_tokens(device.split()[-1]) == pytest.approx(expected, abs=0.1)
+    assert call_cost(encoder, device.split()[-1]) == pytest.approx(expected, abs=0.1)
 
 
-def test_processes_that_divide_the_weights_call_equally_often(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("probelight.models.like_length.ignores_padding", lambda _: True)
-
+def test_processes_that_divide_the_weights_call_equally_often() -> None:
     class FSDPLayer(nn.Module):
         """As fully_shard calls a layer that it divides."""
 
-    assert LikeLength(nn.Sequential(FSDPLayer()))._call_tokens("cpu") == float("inf")
+    cost = call_cost(nn.Sequential(FSDPLayer()), "cpu")
+    assert groups_of_like_length([1, 9, 1], cost) == [([0, 2, 1], 9)]
 
 
 def test_a_step_of_unlike_lengths_is_little_padding(checkpoint: Callable[..., Path]) -> None:
@@ -113,25 +110,39 @@ def test_a_step_of_unlike_lengths_is_little_padding(checkpoint: Callable[..., Pa
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "probe"),
-    [("bookshelf-lm", "capitals"), ("bookshelf-qa", "hypernymy_small"), ("t5", "hypernymy_small")],
+    [
+        ("bookshelf-lm", "capitals"),
+        ("bookshelf-qa", "hypernymy_small"),
+        ("t5", "hypernymy_small"),
+        ("llama", "capitals"),
+    ],
 )
 def test_a_set_of_unlike_lengths_is_little_padding(
-    name: str, probe: str, seq2seq: Callable[[str], Path]
+    name: str, probe: str, seq2seq: Callable[[str], Path], causal_folder: Callable[[str], Path]
 ) -> None:
-    """With default batches, of masked models, question heads, and encoders of encoder-decoders."""
-    data = load_probe(probe, "dev")
-    model = load_model(str(seq2seq(name)) if name == "t5" else name)
+    """With default batches: masked models, question heads, encoder-decoders and decoders."""
+    data, folders = load_probe(probe, "dev"), {"t5": seq2seq, "llama": causal_folder}
+    model = load_model(str(folders[name](name)) if name in folders else name)
     scorer = scorer_for(model.settings, data.config.setup, 0)
-    num_tokens = num_read = 0
+    network = next(m for m in scorer.network.modules() if isinstance(m, PreTrainedModel))
+    tokenizer: Any = scorer.choice_scores().encoder.tokenizer  # type: ignore[attr-defined]
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    num_places = num_padding = 0
 
-    def count(_: nn.Module, __: object, inputs: dict[str, torch.Tensor]) -> None:
-        nonlocal num_tokens, num_read
-        num_tokens += int(inputs["attention_mask"].sum())
-        num_read += inputs["attention_mask"].numel()
+    def count(_: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        nonlocal num_places, num_padding
+        num_places += inputs[0].numel()
+        # No text begins with padding, but what T5 writes begins with its token.
+        num_padding += int((inputs[0][:, 1:] == tokenizer.pad_token_id).sum())
 
-    modules = scorer.network.modules()
-    encoder = next(m for m in modules if type(m).__name__ in ("BertModel", "T5Stack"))
-    hook = encoder.register_forward_pre_hook(count, with_kwargs=True)
+    answer(scorer, {probe: data.records[:2]})  # what a model does is found out at its first use
+    weight = network.get_input_embeddings().weight
+    for module in network.modules():
+        if isinstance(module, nn.Embedding) and module.weight is weight:
+            module.register_forward_pre_hook(count)
+    workload = Workload()
     answer(scorer, {probe: data.records[:300]})
-    hook.remove()
-    assert 0.95 < num_tokens / num_read < 1
+    measured = workload.measured()
+    assert measured["padding_read"] == num_padding
+    assert measured["tokens_read"] == num_places - num_padding
+    assert 0 < num_padding / num_places < 0.05

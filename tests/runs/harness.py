@@ -22,6 +22,7 @@ from probelight.runs.plan import PlannedJob, StoredPlan, plan_jobs
 from probelight.runs.settings import RaySettings, TrainerSettings
 from probelight.runs.spec import Job
 from tests.fixtures.checkout import ROOT
+from tests.fixtures.results import MEASURED
 
 DEAD = Process(host_id(), 2**22 + 1, 1)  # beyond the largest number that Linux gives out
 _STARTED: list[subprocess.Popen[str]] = []
@@ -95,9 +96,8 @@ def results(folder: Path) -> dict[str, Any]:
     by_run = {}
     for path in sorted(folder.glob("runs/*/result.json")):
         result = json.loads(path.read_text())
-        by_run[path.parent.name] = {
-            k: v for k, v in result.items() if k not in ("seconds", "git_commit")
-        }
+        ignored = MEASURED | {"git_commit"}
+        by_run[path.parent.name] = {k: v for k, v in result.items() if k not in ignored}
     return by_run
 
 

@@ -322,7 +322,8 @@ def test_large_models_are_measured_once_for_the_most_steps_of_each_kind(tmp_path
     def measured(name: str, activations: int) -> Callable[[], MemoryNeed]:
         def measure() -> MemoryNeed:
             calls.append(name)
-            return MemoryNeed(10**9, 10**9, 2 * 10**9, activations, "batches of 16 items")
+            need = MemoryNeed(10**9, 10**9, 2 * 10**9, activations, "batches of 16 items")
+            return replace(need, step_tokens=activations // 10**7)
 
         return measure
 
@@ -340,7 +341,11 @@ def test_large_models_are_measured_once_for_the_most_steps_of_each_kind(tmp_path
     ]
     memory = "memory: about 7.0 GB per run: weights 1.0, gradients 1.0, AdamW 2.0, activations "
     memory += "3.0 for batches of 16 items"
-    assert memory in plan_of(large, tmp_path).lines
+    plan = plan_of(large, tmp_path)
+    assert memory in plan.lines
+    # 12 steps of 300 tokens by 25e7 weights: 6 operations each are 5.4e12.
+    assert plan.seconds == pytest.approx(54.0)
+    assert "at most 300 tokens per step" in plan.lines[2]
     assert sorted(calls) == ["inoculate-x3", "original-x3"]
     assert f"{memory}; 2 runs on one GPU take 14.0 GB" in plan_of(large, tmp_path, "gpu", 2).lines
 

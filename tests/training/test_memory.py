@@ -327,7 +327,7 @@ def test_a_training_that_fits_is_told_in_one_line(
     fitted(tmp_path / "large", tiny_model)
     [line] = [line for line in capsys.readouterr().out.splitlines() if "memory" in line]
     assert line.startswith("memory: about 0.0 GB: weights 0.0, gradients 0.0, AdamW 0.0, activ")
-    assert line.endswith("for batches of 20 items")
+    assert line.endswith("for batches of 20 items (990 tokens, 0% of them padding)")
 
 
 def test_weights_gradients_and_moments_that_do_not_fit_are_refused(
@@ -472,10 +472,10 @@ def test_a_dry_run_says_what_a_large_model_takes(
         monkeypatch.setattr(module, "LARGE", 0)
     assert need_text() == (
         "memory: about 0.0 GB per run: weights 0.0, gradients 0.0, AdamW 0.0, activations 0.0 for "
-        "batches of 16 items"
+        "batches of 16 items (880 tokens, 0% of them padding)"
     )
     config["trainer"]["gradient_checkpointing"] = True
-    assert need_text().endswith("batches of 16 items with gradient checkpointing")
+    assert need_text().endswith("padding) with gradient checkpointing")
 
 
 @pytest.mark.thorough
