@@ -24,7 +24,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "commands": (1, 11586),
     "datamodules": (0, 668),
     "encoding": (0, 2933),
-    "evaluation": (0, 1751),
+    "evaluation": (0, 1753),
     "integrations": (0, 1063),
     "io": (0, 2844),
     "lightning_modules": (0, 2310),
@@ -39,7 +39,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "training": (0, 1182),
 }
 LIMITS = {
-    "lines of all rooms": 66_666,
+    "lines of all rooms": 66_668,
     "lines of tests": 62_156,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,

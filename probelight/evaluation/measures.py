@@ -134,6 +134,8 @@ def paradigm_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[R
     records, group_by = predictions.records, data.config.group_by
     is_pairs = data.config.setup == "minimal_pair"
     subsets = paradigms_of(records) if is_pairs else _named_subsets(records, "subject", "subject")
+    if not any(subsets):
+        return []
     # Within a paradigm, an interval cannot keep paradigms together.
     groups = groups_of(records, None if group_by in ("paradigm", "subject") else group_by)
     return subset_rows(predictions, groups, subsets, replace(row, metric="accuracy"))
