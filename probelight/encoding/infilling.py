@@ -86,10 +86,11 @@ class InfillingSet(EncodedSet):
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (S, L) of the encoder, and the decoder's inputs.
 
-        That is `decoder_input_ids` (P, T), the shortest first; where `scored_mask` (P, T) is True,
-        `scored_ids` (P, T) should come next; `scored_at` (2, R) are rows and columns of these.
-        `source_index` (P,) is the source of each target, `pair_index` (B, M) the target of each
-        choice. Also `choice_mask` and, if there are any, `candidate_ids` (B, K).
+        That is `decoder_input_ids` and `decoder_attention_mask` (P, T), the shortest first; where
+        `scored_mask` (P, T) is True, `scored_ids` (P, T) should come next; `scored_at` (2, R) are
+        rows and columns of these. `source_index` (P,) is the source of each target, `pair_index`
+        (B, M) the target of each choice. Also `choice_mask` and, if there are any, `candidate_ids`
+        (B, K).
         """
         target_index = self.target_index[items]
         distinct_targets, pair_index = distinct(target_index, target_index >= 0)
@@ -109,6 +110,7 @@ class InfillingSet(EncodedSet):
         batch = {
             "input_ids": encoder_inputs["input_ids"],
             "attention_mask": encoder_inputs["attention_mask"],
+            "decoder_attention_mask": stacked([np.ones_like(ids[:-1]) for ids in decoder_ids], 0),
             "decoder_input_ids": stacked([ids[:-1] for ids in decoder_ids], self.padding.token_id),
             "scored_ids": stacked([ids[1:] for ids in decoder_ids], self.padding.token_id),
             "scored_mask": scored_mask,

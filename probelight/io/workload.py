@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Since the process began: places in batches, and those of them that hold a token, by device. A GPU
-# is not waited for.
-_num_places: Counter[str] = Counter()
-_num_tokens: dict[str, Any] = {}
+# Since the process began, by device: places in batches, and how many of them hold a token. A GPU is
+# not waited for.
+_read: dict[str, tuple[int, Any]] = {}
 _is_counting = True
 
 
@@ -22,8 +20,8 @@ def count_read(num_places: int, num_tokens: Tensor | int) -> None:
     """Count what a network reads: places of a batch, and how many of them hold a token."""
     if _is_counting and not hasattr(num_tokens, "fake_mode"):  # a simulation reads nothing
         device = str(getattr(num_tokens, "device", ""))
-        _num_places[device] += num_places
-        _num_tokens[device] = _num_tokens.get(device, 0) + num_tokens
+        places_before, tokens_before = _read.get(device, (0, 0))
+        _read[device] = places_before + num_places, tokens_before + num_tokens
 
 
 @contextmanager
@@ -38,14 +36,14 @@ def uncounted() -> Iterator[None]:
 
 
 class Workload:
-    """Measures from when it is made on."""
+    """Measures what a run takes, from when the object is made."""
 
     def __init__(self) -> None:
-        self._began, self._read = time.perf_counter(), _totals()
+        self._began, self._totals = time.perf_counter(), _totals()
 
     def measured(self) -> dict[str, Any]:
         """Return `seconds`, `tokens_read` and `padding_read` of a record."""
-        (tokens, places), (tokens_before, places_before) = _totals(), self._read
+        (places, tokens), (places_before, tokens_before) = _totals(), self._totals
         num_tokens = tokens - tokens_before
         return {
             "tokens_read": num_tokens,
@@ -55,4 +53,5 @@ class Workload:
 
 
 def _totals() -> tuple[int, int]:
-    return sum(map(int, _num_tokens.values())), sum(_num_places.values())
+    """Return the places and the tokens on all devices."""
+    return sum(places for places, _ in _read.values()), sum(int(n) for _, n in _read.values())

@@ -54,12 +54,12 @@ class LikeLength:
     def groups(self, mask: Tensor) -> list[tuple[list[int], int]]:
         """Return the rows and the width of each group of texts with a mask (B, L), now read."""
         num_texts, longest = mask.shape
-        groups = [([*range(num_texts)], longest)]
+        groups, lengths = [([*range(num_texts)], longest)], mask.sum(dim=1)
         call_tokens = 0.0 if self.notices else call_cost(self._encoder, mask.device.type)
         is_simulated = hasattr(mask, "fake_mode")  # which has no lengths
         if not is_simulated and mask.numel() >= _LEAST_CALLS * call_tokens:
-            groups = groups_of_like_length(mask.sum(dim=1).tolist(), call_tokens)
-        count_read(sum(len(rows) * width for rows, width in groups), mask.sum())
+            groups = groups_of_like_length(lengths.tolist(), call_tokens)
+        count_read(sum(len(rows) * width for rows, width in groups), lengths.sum())
         return groups
 
 

@@ -162,8 +162,7 @@ class Seq2SeqScorer(LikelihoodScorer):
             yield _Group(slice(0, size), longest, slice(0, num_scored))
             return
         ends = [0, *accumulate(scored.sum(dim=1).tolist())]
-        # The last token of a target is scored.
-        for rows, width in self.by_length.groups(scored.flip(1).cumsum(dim=1).flip(1) > 0):
+        for rows, width in self.by_length.groups(batch["decoder_attention_mask"]):
             size = max(1, places // width)
             for start in range(rows[0], rows[-1] + 1, size):
                 end = min(start + size, rows[-1] + 1)

@@ -83,7 +83,7 @@ def plan_of(
     progress = Progress(statuses(output_dir, map(PlannedJob.of, jobs)))
     done = {status.job.key for status in progress.done}
     to_run = [job for job in jobs if job.key not in done]
-    types = Counter(re.match("zero-shot|[^-]*", job.key)[0] for job in jobs)  # type: ignore[index]
+    types = Counter(map(_kind, jobs))
     failed = f", {len(progress.failed)} of them failed before" if progress.failed else ""
     lines = [
         f"{counted(len(jobs), 'run')}: "
@@ -115,7 +115,7 @@ def _sizes_are_known(to_run: Sequence[Job]) -> bool:
 
 
 def _kind(job: Job) -> str:
-    return job.key.split("-")[0]
+    return re.match("zero-shot|[^-]*", job.key)[0]  # type: ignore[index]
 
 
 def _needs(to_run: Sequence[Job]) -> dict[str, MemoryNeed]:

@@ -124,11 +124,13 @@ def memory_need(
         # Lightning drops the gradients of the step before behind the forward pass.
         training = max(forward, step - trained)
     batch, step_tokens = f"batches of {len(train['labels'])} items", 0
-    exists = train["segments"] != PADDING if "segments" in train else train.get("attention_mask")
-    if exists is not None:
-        padding = 1 - float(exists.float().mean())
-        batch += f" ({exists.numel():,} tokens, {padding:.0%} of them padding)"
-        step_tokens = exists.numel() * settings.accumulate
+    masks = [train[name] for name in ("attention_mask", "decoder_attention_mask") if name in train]
+    if "segments" in train:  # packed rows
+        masks = [train["segments"] != PADDING]
+    if num_places := sum(mask.numel() for mask in masks):
+        padding = 1 - sum(int(mask.sum()) for mask in masks) / num_places
+        batch += f" ({num_places:,} tokens, {padding:.0%} of them padding)"
+        step_tokens = num_places * settings.accumulate
     if settings.gradient_checkpointing:
         batch += " with gradient checkpointing"
     if measured > training:

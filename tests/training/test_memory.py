@@ -105,6 +105,18 @@ def test_two_layers_by_hand() -> None:
     assert memory_need(TwoLayers(), OneBatch(), 1, TRAINER, Processes("cuda")).unreturned == 0
 
 
+def test_a_step_reads_texts_and_what_the_decoder_writes() -> None:
+    class Texts(OneBatch):
+        def largest_batches(self, epochs: int) -> tuple[Batch, Batch | None]:
+            read, written = torch.tensor([[1, 1, 1], [1, 0, 0]]), torch.tensor([[1], [1], [0], [1]])
+            masks = {"attention_mask": read, "decoder_attention_mask": written}
+            return {**vectors(32), **masks}, None
+
+    need = memory_need(TwoLayers(), Texts(), 1, replace(TRAINER, accumulate=2), ONE)
+    assert need.step_tokens == 2 * (6 + 4)
+    assert need.batch == "batches of 32 items (10 tokens, 30% of them padding)"
+
+
 def test_only_small_tensors_are_not_given_back() -> None:
     live = memory.LiveBytes()
     with live:
