@@ -12,11 +12,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Generic, TypeVar
 
-import yaml
-
 from probelight.builders import hygiene
 from probelight.builders.hygiene import Finding, check_records
 from probelight.io.atomic import write_text_atomic
+from probelight.io.documents import yaml_text
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.files import LARGE, read_lines, sha256_of
 from probelight.io.ranges import Seed
@@ -183,7 +182,7 @@ def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path
         "files": {split: {"path": f"{split}.jsonl.gz"} for split in probe},
     }
     config_path, card_path = folder / f"{builder.name}.yaml", folder / "README.md"
-    write_text_atomic(config_path, yaml.safe_dump(config, sort_keys=False, width=100))
+    write_text_atomic(config_path, yaml_text(config))
     write_text_atomic(card_path, data_card(builder, settings, probe, counts))
     return [*counts, config_path, card_path]
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_origin
 
 import yaml
 from docstring_parser import parse_from_object as parse_docstring
-from jsonargparse import SUPPRESS, ArgumentParser, get_loader, set_loader
+from jsonargparse import SUPPRESS, ArgumentParser, get_loader, set_dumper, set_loader
 from jsonargparse.typing import register_type
 
 from probelight.cli.arguments import CommandLine, KnownOptions, one_line_error, read_command_line
 from probelight.commands.command import DECLARED, Command
-from probelight.io.documents import parse_yaml, refuse_odd_number
+from probelight.io.documents import parse_yaml, refuse_odd_number, yaml_text
 from probelight.io.escaping import brief
 from probelight.io.package import PACKAGE, as_typed, program
 from probelight.io.process import check_num_processes, printed_once
@@ -185,7 +185,7 @@ def command_parser(
 
 @cache
 def prepare_jsonargparse() -> None:
-    """Make jsonargparse refuse empty paths, and the same YAML on a command line as in a file."""
+    """Make jsonargparse refuse empty paths, and read and write YAML as our files have it."""
 
     def parse_path(text: str | Path) -> Path:
         if not NOT_BLANK.admits(str(text)):  # it would be the current folder
@@ -201,6 +201,7 @@ def prepare_jsonargparse() -> None:
         return load_yaml(text)
 
     set_loader("yaml", parse_value, (yaml.YAMLError,))
+    set_dumper("yaml", yaml_text)
 
 
 class OneLineErrors(ArgumentParser):

@@ -26,15 +26,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from probelight.io.atomic import (
     make_folder,
     remove_leftovers,
     write_blocks_atomic,
     write_text_atomic,
 )
-from probelight.io.documents import read_json, read_yaml
+from probelight.io.documents import parse_yaml, read_json, read_yaml, yaml_text
 from probelight.io.errors import ProbelightError
 from probelight.io.escaping import as_cell, from_cell, json_text
 from probelight.io.files import regular_file
@@ -136,7 +134,7 @@ class CommandFolder:
 
     def _has_other_config(self, config_path: Path, text: str) -> bool:
         """Return whether the folder has another config; refuse one with computed results."""
-        saved, current = _canonical(read_yaml(config_path)), _canonical(yaml.safe_load(text))
+        saved, current = _canonical(read_yaml(config_path)), _canonical(parse_yaml(text))
         if json.loads(saved) == json.loads(current):
             return False
         if is_computed(self.path, self.runs_dir):
@@ -341,9 +339,7 @@ def _canonical(config: Any) -> str:
 
 
 def _as_yaml(config: Mapping[str, Any]) -> str:
-    plain = json.loads(json.dumps(config))
-    text: str = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
-    return text
+    return yaml_text(json.loads(json.dumps(config)))
 
 
 class FolderClaim:

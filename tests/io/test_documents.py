@@ -9,7 +9,14 @@ from typing import Any, ClassVar, Literal
 import pytest
 import yaml
 
-from probelight.io.documents import json_object, number_of, parse_yaml, read_yaml, whole_number_of
+from probelight.io.documents import (
+    json_object,
+    number_of,
+    parse_yaml,
+    read_yaml,
+    whole_number_of,
+    yaml_text,
+)
 from probelight.io.errors import ConfigError, RecordError
 from probelight.io.settings import STRICT, typed
 
@@ -204,6 +211,31 @@ def test_a_setting_that_only_yaml_takes_for_a_number_is_refused(text: str) -> No
     with pytest.raises(yaml.YAMLError, match=f"{text} can be a number or a text"):
         parse_yaml(f"shots: [{text}]")
     assert parse_yaml(f"shots: '{text}'") == {"shots": text}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0bf2f74eef97d00f", "0oddity", "0xyz", "0b2", "12e", "e12", "12e3f", "a1_000"],
+)  # fmt: skip
+def test_a_hash_that_begins_like_a_number_is_a_text(text: str) -> None:
+    assert parse_yaml(f"sha256: {text}") == {"sha256": text}
+    assert yaml_text({"sha256": text}) == f"sha256: {text}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1e5", "1234e56", "12e5678", "1_0e-5", "1:30", "010", "0b01", "0x1f", "0o17", "\u0661", "1.5",
+     "-3", "true", "null", "yes", "2026-01-02", "~", "", " a", "a: b", "# a", "two\nlines"],
+)  # fmt: skip
+def test_a_text_is_written_so_that_any_reader_of_yaml_reads_it_as_a_text(text: str) -> None:
+    written = yaml_text({"revision": [text], text: 1})
+    assert parse_yaml(written) == yaml.safe_load(written) == {"revision": [text], text: 1}
+
+
+def test_numbers_are_written_as_numbers() -> None:
+    numbers = [10, -0.5, 1e-5, 1e16, 0, 1.5e300, True, None]
+    assert parse_yaml(yaml_text(numbers)) == yaml.safe_load(yaml_text(numbers)) == numbers
+    assert "'" not in yaml_text(numbers)
 
 
 def test_numbers_and_texts_of_settings_stay_what_they_are() -> None:
