@@ -189,28 +189,27 @@ _LIKE_A_NUMBER = re.compile(  # with digits of any script
     r"[-+]?(\d[\d_]*(:[\d_]+)*(\.[\d_]*)?(e[-+]?\d+)?|0b[01_]+|0o[0-7_]+|0x[\da-f_]+)$",
     re.IGNORECASE,
 )
-_EXPONENT = ("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"))
 
 # As everybody else but YAML 1.1 has it: 1e-5 is a number, and a day is a text.
 _Loader.yaml_implicit_resolvers = {
     first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
     for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver(*_EXPONENT, list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # yaml has no types
-    """A dumper that quotes each text that a loader, ours or another, would not take for one."""
+    """A dumper that quotes a text which a loader, ours or another, could take for a number."""
 
 
-_Dumper.add_implicit_resolver(*_EXPONENT, list("-+0123456789"))
 _Dumper.add_implicit_resolver("!like_a_number", _LIKE_A_NUMBER, None)
 
 
-def yaml_text(value: Any) -> str:
-    """Return the YAML text of a value, which `parse_yaml` reads as the same value."""
-    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
-    return text
+def yaml_text(settings: Any) -> str:
+    """Return settings as YAML that `parse_yaml` reads as the same settings."""
+    return str(yaml.dump(settings, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
 
 
 def _count_nodes(node: yaml.Node, counts: dict[yaml.Node, int]) -> int:

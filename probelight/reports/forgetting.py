@@ -37,7 +37,7 @@ from probelight.results.hits import OTHER, Side
 from probelight.results.load import RunSet, UnreadableResultError
 from probelight.results.measured import change_rows
 from probelight.results.pairs import Pair
-from probelight.results.predictions import ItemLine, read_item_lines
+from probelight.results.predictions import read_item_lines
 from probelight.results.row import Row
 
 COUNTS = (
@@ -258,7 +258,7 @@ def lost_table(results: RunSet) -> Table | None:
                     "after": run.model,
                     "item": line.question or line.choices[line.answer],
                     "right": line.choices[line.answer],
-                    "now": _answer_of(line),
+                    "now": ABSENT if line.prediction is None else line.choices[line.prediction],
                     "margin_before": earlier.margin,
                     "margin_after": line.margin,
                     "run": run.key,
@@ -283,10 +283,6 @@ def lost_table(results: RunSet) -> Table | None:
         ],
         visible=frame.groupby(["set", "after"], sort=False).head(MOST_LOST),
     )
-
-
-def _answer_of(line: ItemLine) -> str:
-    return ABSENT if line.prediction is None else line.choices[line.prediction]
 
 
 def concepts_table(results: RunSet) -> Table | None:

@@ -226,15 +226,11 @@ def _was_asked_otherwise(results: RunSet) -> bool:
     return any(row.scoring or row.metric == "consistency" for row in results.rows)
 
 
-def _has_steps(results: RunSet) -> bool:
-    return any(run.protocol == WATCH or run.source.revision for run in results.runs)
-
-
 # Modules whose makers have nothing to show, and are not called, unless this is so.
 CONDITIONS: Mapping[str, Callable[[RunSet], bool]] = {
     "zero_shot.consistency": _was_asked_otherwise,
     "zero_shot.calibration": _was_asked_otherwise,
-    "steps": _has_steps,
+    "steps": lambda results: any(r.protocol == WATCH or r.source.revision for r in results.runs),
 }
 # Makers of what follows from a rule of medals, which a user may replace.
 BY_RULE = ("curve.comparisons:medals_table", "curve.comparisons:not_judged_sentence")

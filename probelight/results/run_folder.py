@@ -92,7 +92,7 @@ class CommandFolder:
     ) -> None:
         self.path = path
         self.config = dict(config)
-        self._config_text = _as_yaml(self.config)
+        self._config_text = yaml_text(self.config)
         self._records: dict[str, RunRecord] = {}
         self._files = {file.sha256: file.path for source in data for file in source.files}
         self.runs_dir = path / "runs"
@@ -134,8 +134,7 @@ class CommandFolder:
 
     def _has_other_config(self, config_path: Path, text: str) -> bool:
         """Return whether the folder has another config; refuse one with computed results."""
-        saved, current = _canonical(read_yaml(config_path)), _canonical(parse_yaml(text))
-        if json.loads(saved) == json.loads(current):
+        if read_yaml(config_path) == parse_yaml(text):
             return False
         if is_computed(self.path, self.runs_dir):
             saved = config_path.read_text(encoding="utf-8")
@@ -214,7 +213,7 @@ class RunFolder:
         self.checkpoint_dir = self.path / "checkpoints"
         self.listeners: list[Listener] = []
         if not (self.path / CONFIG).exists():
-            write_text_atomic(self.path / CONFIG, _as_yaml(self.config))
+            write_text_atomic(self.path / CONFIG, yaml_text(self.config))
 
     @classmethod
     def at(cls, path: Path) -> RunFolder:
@@ -336,10 +335,6 @@ def config_hash(config: Mapping[str, Any]) -> str:
 def _canonical(config: Any) -> str:
     """Return the canonical JSON of a config, which is hashed."""
     return json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def _as_yaml(config: Mapping[str, Any]) -> str:
-    return yaml_text(json.loads(json.dumps(config)))
 
 
 class FolderClaim:

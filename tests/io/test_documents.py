@@ -65,14 +65,10 @@ def test_a_mapping_is_the_dataclass_with_its_parts() -> None:
         ({"size": "smal"}, "f: `size` must be 'small' or 'large', not 'smal' "
          "(did you mean 'small'?)"),
         ({"nam": 1}, "f: `nam` is not a known key (did you mean 'name'?)"),
-        (
-            {"files": {"path": {"pth": ""}}},
-            "f: `files.path.pth` is not a known key (did you mean 'path'?)",
-        ),
-        (
-            {"many": [{"liness": []}]},
-            "f: `many[0].liness` is not a known key (did you mean 'lines'?)",
-        ),
+        ({"files": {"path": {"pth": ""}}},
+         "f: `files.path.pth` is not a known key (did you mean 'path'?)"),
+        ({"many": [{"liness": []}]},
+         "f: `many[0].liness` is not a known key (did you mean 'lines'?)"),
         ({1: 2}, "f: `1` is not a known key"),
         ({"name": list(range(99))}, "f: `name` must be text in quotes, not "
          + str(list(range(99)))[:80] + "..."),
@@ -114,10 +110,9 @@ def test_a_file_is_what_it_holds(tmp_path: Path) -> None:
 
 def nested(levels: int, width: int = 9) -> str:
     """A list of lists of ... by aliases: a few hundred bytes that stand for width ** levels."""
-    rows = ["a0: &a0 [x]"]
-    for level in range(levels):
-        rows.append(f"a{level + 1}: &a{level + 1} [{', '.join([f'*a{level}'] * width)}]")
-    return "\n".join(rows) + "\n"
+    aliases = [", ".join([f"*a{level}"] * width) for level in range(levels)]
+    rows = [f"a{level}: &a{level} [{below}]" for level, below in enumerate(["x", *aliases])]
+    return "\n".join([*rows, ""])
 
 
 HOSTILE = {
@@ -135,10 +130,7 @@ HOSTILE = {
     "an alias of itself": ("a: &a [*a]", "line 1: not readable as YAML: an alias contains itself"),
     "nested brackets": ("a: " + "[" * 200, "line 1: .* values nested more than 50 levels deep"),
     "a key twice below": ("files: [{a: 1, a: 2}]", "line 1: .* the key 'a' is given twice"),
-    "a large file": (
-        "# " + "x" * 2**16,
-        "more than 65,536 bytes, the limit for a file of settings",
-    ),
+    "a large file": ("# " + "x" * 2**16, "more than 65,536 bytes, the limit for a file of setti"),
     "no YAML": ("setup: mc_mlm\nchance: 'a", "line 2: .* while scanning a quoted scalar, found"),
     "an object": ("a: !!python/object/apply:os.system [ls]", "could not determine a constr"),
 }
@@ -150,9 +142,7 @@ def test_hostile_yaml_is_refused_soon_in_one_line_with_its_file(
 ) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    with pytest.raises(
-        ConfigError, match=rf"mine\.yaml: .*{message}|mine\.yaml:1: {message}"
-    ) as error:
+    with pytest.raises(ConfigError, match=rf"mine\.yaml:(1:)? .*{message}") as error:
         read_yaml(path)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 1000
@@ -164,15 +154,6 @@ def test_what_is_no_file_is_named(tmp_path: Path) -> None:
         read_yaml(tmp_path / "zero.yaml")
     with pytest.raises(ConfigError, match=rf"^{tmp_path}/none\.yaml: No such file$"):
         read_yaml(tmp_path / "none.yaml")
-
-
-def test_numbers_and_days_of_yaml_are_what_people_mean(tmp_path: Path) -> None:
-    path = tmp_path / "a.yaml"
-    path.write_text("a: [1e-5, 2.5E3, -1.e2, 1e5x, 12e, 2020-01-01, 3, 1.5, .nan, yes]\n")
-    *numbers, nan, yes = read_yaml(path)["a"]
-    assert numbers == [1e-5, 2500.0, -100.0, "1e5x", "12e", "2020-01-01", 3, 1.5]
-    assert nan != nan
-    assert yes is True
 
 
 @pytest.mark.parametrize(
@@ -215,15 +196,6 @@ def test_a_setting_that_only_yaml_takes_for_a_number_is_refused(text: str) -> No
 
 @pytest.mark.parametrize(
     "text",
-    ["0bf2f74eef97d00f", "0oddity", "0xyz", "0b2", "12e", "e12", "12e3f", "a1_000"],
-)  # fmt: skip
-def test_a_hash_that_begins_like_a_number_is_a_text(text: str) -> None:
-    assert parse_yaml(f"sha256: {text}") == {"sha256": text}
-    assert yaml_text({"sha256": text}) == f"sha256: {text}\n"
-
-
-@pytest.mark.parametrize(
-    "text",
     ["1e5", "1234e56", "12e5678", "1_0e-5", "1:30", "010", "0b01", "0x1f", "0o17", "\u0661", "1.5",
      "-3", "true", "null", "yes", "2026-01-02", "~", "", " a", "a: b", "# a", "two\nlines"],
 )  # fmt: skip
@@ -232,13 +204,9 @@ def test_a_text_is_written_so_that_any_reader_of_yaml_reads_it_as_a_text(text: s
     assert parse_yaml(written) == yaml.safe_load(written) == {"revision": [text], text: 1}
 
 
-def test_numbers_are_written_as_numbers() -> None:
-    numbers = [10, -0.5, 1e-5, 1e16, 0, 1.5e300, True, None]
-    assert parse_yaml(yaml_text(numbers)) == yaml.safe_load(yaml_text(numbers)) == numbers
-    assert "'" not in yaml_text(numbers)
-
-
 def test_numbers_and_texts_of_settings_stay_what_they_are() -> None:
-    text = "[10, -0.5, 1e-5, 0, 0.0, step_10, 12:ab, 1.2.3, 2026-01-02]"
-    texts = ["step_10", "12:ab", "1.2.3", "2026-01-02"]
-    assert parse_yaml(text) == [10, -0.5, 1e-5, 0, 0.0, *texts]
+    text = "[10, -0.5, 1e-5, 2.5E3, -1.e2, 0, 0.0, true, null, step_10, 12:ab, 1.2.3, 2026-01-02"
+    settings = parse_yaml(f"{text}, 1e5x, 12e, 0bf2f7, 0b2, 0xyz, 12e3f]")
+    assert settings[:9] == [10, -0.5, 1e-5, 2500, -100, 0, 0.0, True, None]
+    assert " ".join(settings[9:]) == "step_10 12:ab 1.2.3 2026-01-02 1e5x 12e 0bf2f7 0b2 0xyz 12e3f"
+    assert parse_yaml(yaml_text(settings)) == yaml.safe_load(yaml_text(settings)) == settings

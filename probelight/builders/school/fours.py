@@ -8,9 +8,8 @@ from itertools import combinations, cycle, permutations
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
-import yaml
-
 from probelight.builders.builder import Builder, BuildSettings, Draft, Probe, Source
+from probelight.io.documents import read_yaml
 from probelight.io.package import CONFIGS
 from probelight.probes.splits import SPLITS
 
@@ -125,7 +124,7 @@ def school_builder(
     `build` is called build_ and the name of the probe.
     """
     name = build.__name__.removeprefix("build_")
-    config = yaml.safe_load((CONFIGS / "probe" / f"{name}.yaml").read_text(encoding="utf-8"))
+    config = read_yaml(CONFIGS / "probe" / f"{name}.yaml")
     description = config.pop("description").removesuffix(" (shipped)")
     config = {key: value for key, value in config.items() if key not in ("base_url", "files")}
     source = Source(package, "", licence, files=lambda path: [])
