@@ -40,7 +40,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
 }
 LIMITS = {
     "lines of all rooms": 66_666,
-    "lines of tests": 62_168,
+    "lines of tests": 62_195,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,
     "names that only say that they hold something": 373,

@@ -71,7 +71,7 @@ def test_a_kill_changes_no_byte_of_an_adapter(
     kill_at: int, config: dict[str, Any], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    killed = run_killed(config, out, tmp_path, kill_at, "SIGKILL")
+    killed = run_killed(config, out, tmp_path, kill_at)
     assert killed.returncode == -9
     assert run(config, out, tmp_path) == 0
     copy = shutil.copytree(out, tmp_path / "kept")

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ import yaml
 
 from probelight.commands.inoculation.inoculate import InoculationRun
 from tests.commands.inoculation.conftest import assert_same, run
+from tests.fixtures import faults
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.faults import TRAINING_STEP, run_with_fault
 from tests.fixtures.rows import read_results
-from tests.fixtures.small_disk import small_disk
+from tests.fixtures.small_disk import fill, small_disk
 
 BALLAST = "ballast"
 
@@ -29,19 +31,14 @@ def run_killed(
     output_dir: Path,
     tmp_path: Path,
     kill_at: int,
-    signal: str,
-    method: str = "training_step",
+    fault: faults.Fault = faults.kill,
+    method: str = TRAINING_STEP,
 ) -> subprocess.CompletedProcess[str]:
-    """A run that meets a fault at its `kill_at`-th step: a signal, "exception" or "full disk"."""
+    """A run that meets a fault at its `kill_at`-th step."""
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(config))
-    arguments = ["inoculate", "--config", str(path), "--output_dir", str(output_dir)]
-    faults = {
-        "exception": "raise RuntimeError('the machine coughed')",
-        "full disk": f"small_disk.fill(Path({str(output_dir / BALLAST)!r}))",
-    }
-    fault = faults.get(signal, f"os.kill(os.getpid(), signal.{signal})")
-    return run_with_fault(arguments, kill_at, fault, TRAINING_STEP.replace("training_step", method))
+    arguments = ["inoculate", f"--config={path}", f"--output_dir={output_dir}"]
+    return run_with_fault(arguments, kill_at, fault, method)
 
 
 @pytest.fixture
@@ -59,22 +56,24 @@ def test_twenty_faults_of_six_kinds_change_nothing(
     assert run(config, tmp_path / "undisturbed", tmp_path) == 0
     disturbed = disk / "disturbed"
     rng = random.Random(0)
-    exits = {"SIGKILL": -9, "SIGTERM": 143, "exception": 1, "full disk": 1}
+    kinds: dict[str, tuple[faults.Fault, int]] = {"SIGKILL": (faults.kill, -9)}
+    kinds |= {"SIGTERM": (faults.terminate, 143), "exception": (faults.cough, 1)}
+    kinds["full disk"] = (partial(fill, disturbed / BALLAST), 1)
     met: list[str] = []
     while not list(disturbed.glob("runs/inoculate-*/result.json")):
-        kind = rng.choice([*exits, "truncated", "garbage"])
+        kind = rng.choice([*kinds, "truncated", "garbage"])
         state = newest_state_of(disturbed)
         if kind == "truncated" and state is not None:
             state.write_bytes(state.read_bytes()[: rng.randrange(1, state.stat().st_size)])
         elif kind == "garbage" and state is not None:
             state.write_bytes(rng.randbytes(2000))
-        signal = kind if kind in exits else "SIGKILL"
         # The second or third step of each start: one at least is new, and kept.
-        done = run_killed(config, disturbed, tmp_path, rng.choice([2, 2, 3]), signal)
+        fault, exit_code = kinds.get(kind, kinds["SIGKILL"])
+        done = run_killed(config, disturbed, tmp_path, rng.choice([2, 2, 3]), fault)
         if done.returncode == 0:
             break
-        assert done.returncode == exits[signal], done.stderr
-        if kind not in exits and state is not None:
+        assert done.returncode == exit_code, done.stderr
+        if kind not in kinds and state is not None:
             assert "not a readable training state" in done.stderr
         if kind == "full disk":
             assert "No space left on device" in done.stderr
@@ -82,7 +81,7 @@ def test_twenty_faults_of_six_kinds_change_nothing(
         met.append(kind)
         assert len(met) < 80, "no progress"
     assert len(met) >= 20
-    assert set(met) == {*exits, "truncated", "garbage"}
+    assert set(met) == {*kinds, "truncated", "garbage"}
     assert_same(disturbed, tmp_path / "undisturbed")
 
 
@@ -98,7 +97,7 @@ def test_sigterm_saves_the_state_and_exits_with_143(
 ) -> None:
     trainer = {**inoculation_config["trainer"], "checkpoint_every": 99}
     config, out = {**inoculation_config, "trainer": trainer}, tmp_path / "stopped"
-    stopped = run_killed(config, out, tmp_path, 2, "SIGTERM")
+    stopped = run_killed(config, out, tmp_path, 2, faults.terminate)
     assert stopped.returncode == 143, stopped.stderr
     assert list(out.glob("runs/original-*/checkpoints/last.ckpt"))
     assert run(config, out, tmp_path) == 0
@@ -115,9 +114,10 @@ def test_sigterm_in_each_validation_changes_nothing(
     config = {**inoculation_config, "trainer": trainer}
     reference, stopped = tmp_path / "whole", tmp_path / "stopped"
     assert run(config, reference, tmp_path) == 0
+    validation = TRAINING_STEP.replace("training_step", "validation_step")
     # Each start repeats the validation that the one before it died in, and dies in the next.
     for kill_at in (3, 16 + 3, 16 + 3, 60 + 3, 60 + 3):
-        done = run_killed(config, stopped, tmp_path, kill_at, "SIGTERM", "validation_step")
+        done = run_killed(config, stopped, tmp_path, kill_at, faults.terminate, validation)
         assert done.returncode == 143, done.stderr
     assert run(config, stopped, tmp_path) == 0
     assert_same(stopped, reference)
@@ -177,7 +177,7 @@ def test_kills_of_a_run_that_keeps_what_was_known_change_nothing(
     reference, killed = tmp_path / "whole", tmp_path / "killed"
     assert run(config, reference, tmp_path) == 0
     for step in (12, 2):  # 8 of them train the original task
-        done = run_killed(config, killed, tmp_path, step, "SIGKILL")
+        done = run_killed(config, killed, tmp_path, step)
         assert done.returncode == -9, done.stderr
     assert run(config, killed, tmp_path) == 0
     assert_same(killed, reference)
