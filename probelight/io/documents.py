@@ -184,12 +184,6 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
         return node
 
 
-AMBIGUOUS = "can be a number or a text; write a number as 1000, and a text in quotes"
-_LIKE_A_NUMBER = re.compile(  # with digits of any script
-    r"[-+]?(\d[\d_]*(:[\d_]+)*(\.[\d_]*)?(e[-+]?\d+)?|0b[01_]+|0o[0-7_]+|0x[\da-f_]+)$",
-    re.IGNORECASE,
-)
-
 # As everybody else but YAML 1.1 has it: 1e-5 is a number, and a day is a text.
 _Loader.yaml_implicit_resolvers = {
     first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
@@ -198,18 +192,6 @@ _Loader.yaml_implicit_resolvers = {
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
 )
-
-
-class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # yaml has no types
-    """A dumper that quotes a text which a loader, ours or another, could take for a number."""
-
-
-_Dumper.add_implicit_resolver("!like_a_number", _LIKE_A_NUMBER, None)
-
-
-def yaml_text(settings: Any) -> str:
-    """Return settings as YAML that `parse_yaml` reads as the same settings."""
-    return str(yaml.dump(settings, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
 
 
 def _count_nodes(node: yaml.Node, counts: dict[yaml.Node, int]) -> int:
@@ -252,6 +234,11 @@ def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
+AMBIGUOUS = "can be a number or a text; write a number as 1000, and a text in quotes"
+_LIKE_A_NUMBER = re.compile(  # with digits of any script
+    r"[-+]?(\d[\d_]*(:[\d_]+)*(\.[\d_]*)?(e[-+]?\d+)?|0b[01_]+|0o[0-7_]+|0x[\da-f_]+)$",
+    re.IGNORECASE,
+)
 _OCTAL = re.compile(r"[-+]?0\d")
 _TOO_LARGE = 2**1023
 _INFINITY = re.compile(r"[-+]?inf(inity)?", re.IGNORECASE)
@@ -284,6 +271,18 @@ def refuse_odd_number(text: str) -> None:
     """Raise ValueError for what YAML or Python alone take for a number: 1_000, 1:30, 0x10, 010."""
     if _LIKE_A_NUMBER.fullmatch(text) and (_OCTAL.match(text) or math.isnan(number_of(text))):
         raise ValueError(f"{text} {AMBIGUOUS}")
+
+
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # yaml has no types
+    """A dumper that quotes a text which a loader, ours or another, could take for a number."""
+
+
+_Dumper.add_implicit_resolver("!like_a_number", _LIKE_A_NUMBER, None)
+
+
+def yaml_text(settings: Any) -> str:
+    """Return settings as YAML that `parse_yaml` reads as the same settings."""
+    return str(yaml.dump(settings, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
 
 
 def whole_number_of(value: object) -> int | None:

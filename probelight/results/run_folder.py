@@ -92,7 +92,7 @@ class CommandFolder:
     ) -> None:
         self.path = path
         self.config = dict(config)
-        self._config_text = yaml_text(self.config)
+        self._config_text = _as_yaml(self.config)
         self._records: dict[str, RunRecord] = {}
         self._files = {file.sha256: file.path for source in data for file in source.files}
         self.runs_dir = path / "runs"
@@ -213,7 +213,7 @@ class RunFolder:
         self.checkpoint_dir = self.path / "checkpoints"
         self.listeners: list[Listener] = []
         if not (self.path / CONFIG).exists():
-            write_text_atomic(self.path / CONFIG, yaml_text(self.config))
+            write_text_atomic(self.path / CONFIG, _as_yaml(self.config))
 
     @classmethod
     def at(cls, path: Path) -> RunFolder:
@@ -335,6 +335,11 @@ def config_hash(config: Mapping[str, Any]) -> str:
 def _canonical(config: Any) -> str:
     """Return the canonical JSON of a config, which is hashed."""
     return json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _as_yaml(config: Mapping[str, Any]) -> str:
+    # By way of JSON: numpy's texts become plain, and what is held twice is written twice, no alias.
+    return yaml_text(json.loads(json.dumps(config)))
 
 
 class FolderClaim:

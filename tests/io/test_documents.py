@@ -130,7 +130,10 @@ HOSTILE = {
     "an alias of itself": ("a: &a [*a]", "line 1: not readable as YAML: an alias contains itself"),
     "nested brackets": ("a: " + "[" * 200, "line 1: .* values nested more than 50 levels deep"),
     "a key twice below": ("files: [{a: 1, a: 2}]", "line 1: .* the key 'a' is given twice"),
-    "a large file": ("# " + "x" * 2**16, "more than 65,536 bytes, the limit for a file of setti"),
+    "a large file": (
+        "# " + "x" * 2**16,
+        "more than 65,536 bytes, the limit for a file of settings",
+    ),
     "no YAML": ("setup: mc_mlm\nchance: 'a", "line 2: .* while scanning a quoted scalar, found"),
     "an object": ("a: !!python/object/apply:os.system [ls]", "could not determine a constr"),
 }
@@ -142,7 +145,9 @@ def test_hostile_yaml_is_refused_soon_in_one_line_with_its_file(
 ) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=rf"mine\.yaml:(1:)? .*{message}") as error:
+    with pytest.raises(
+        ConfigError, match=rf"mine\.yaml: .*{message}|mine\.yaml:1: {message}"
+    ) as error:
         read_yaml(path)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 1000
@@ -210,3 +215,6 @@ def test_numbers_and_texts_of_settings_stay_what_they_are() -> None:
     assert settings[:9] == [10, -0.5, 1e-5, 2500, -100, 0, 0.0, True, None]
     assert " ".join(settings[9:]) == "step_10 12:ab 1.2.3 2026-01-02 1e5x 12e 0bf2f7 0b2 0xyz 12e3f"
     assert parse_yaml(yaml_text(settings)) == yaml.safe_load(yaml_text(settings)) == settings
+    nan, yes = parse_yaml("[.nan, yes]")
+    assert nan != nan
+    assert yes is True

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -99,6 +100,15 @@ def test_a_damaged_config_is_named(text: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"^{tmp_path / 'config.yaml'}") as refused:
         run_folder.CommandFolder(tmp_path, {"command": "x"})
     assert "\n" not in str(refused.value)
+
+
+def test_a_config_is_written_in_plain_values_without_aliases(tmp_path: Path) -> None:
+    doses = (10, 100)
+    config = {"model": np.str_("1e5"), "doses": doses, "twice": {"doses": doses}}
+    run = run_folder.CommandFolder(tmp_path, config).run("r", config)
+    text = "model: '1e5'\ndoses:\n- 10\n- 100\ntwice:\n  doses:\n  - 10\n  - 100\n"
+    for folder in (tmp_path, run.path):
+        assert (folder / "config.yaml").read_text() == text
 
 
 def test_a_finished_run_keeps_its_best_model_and_no_training_states(tmp_path: Path) -> None:
